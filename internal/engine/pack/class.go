@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -136,4 +137,59 @@ func (s *solver) alternatives(bases []requirement.Requirements, ored [][]require
 		problem = ""
 	}
 	return out, problem
+}
+
+// domainTerms is a domain with the terms on which instances are launched there.
+type domainTerms struct {
+	name string
+	on   terms
+}
+
+// pin is a choice of domains, a key at a time; the item for it is made once.
+type pin struct {
+	reqs requirement.Requirements
+	name string
+	// within are the nodes of the smallest of its domains; nil where it has none.
+	within []*node
+	item   *podGroup
+	next   map[pinStep]*pin
+}
+
+// pinStep settles one key: on a domain, on having no such label, or on nothing.
+type pinStep struct {
+	key, name string
+	lacking   bool
+}
+
+// sizeOf numbers classes that ask for the same.
+func (s *solver) sizeOf(c *class) int {
+	if c.size == 0 {
+		b := make([]byte, 0, 64)
+		for _, x := range c.req {
+			b = binary.AppendVarint(b, x)
+		}
+		c.size = number(s.sizes, b)
+	}
+	return c.size
+}
+
+// number is that of the key, from 1.
+func number(of map[string]int, key []byte) int {
+	n, ok := of[string(key)]
+	if !ok {
+		n = len(of) + 1
+		of[string(key)] = n
+	}
+	return n
+}
+
+// terms are those on which a new node can be launched in a domain: from a pool of the weight, and at what a pod is worth there.
+type terms struct {
+	weight int
+	worth  int64
+}
+
+// compare puts a pool of more weight first whatever it costs.
+func (x terms) compare(y terms) int {
+	return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.worth, y.worth))
 }

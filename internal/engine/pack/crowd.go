@@ -76,20 +76,24 @@ func (x *span) crossOff(left []uint64) {
 // assemble brings the crowds of all pools up to date, for the items from the given one on; nil is all ranks. It tells how
 // many items there are.
 func (s *solver) assemble(from int, only *rank) int {
-	for _, p := range s.pools {
-		p.crowd.clear()
+	if len(s.crowds) != len(s.pools) {
+		s.crowds = make([]crowd, len(s.pools))
+	}
+	for i := range s.crowds {
+		s.crowds[i].clear()
 	}
 	n := 0
 	for _, it := range s.podGroups[from:] {
 		if it.left == 0 || it.pool == nil || only != nil && it.class.rank != *only {
 			continue
 		}
-		it.pool.crowd.add(s.lead, it, askKey{s.sizeOf(it.class), it.on[it.pool.rank].worth}, kindKey{s.hostingOf(it.class), s.choiceOf(it)})
+		s.crowds[it.pool.rank].add(s.lead, it, askKey{s.sizeOf(it.class), it.on[it.pool.rank].worth}, kindKey{s.hostingOf(it.class), s.choiceOf(it)})
 		n++
 	}
-	for _, p := range s.pools {
-		p.crowd.lead = s.lead
-		p.crowd.left = append(p.crowd.left[:0], make([]uint64, (len(p.crowd.items)+63)/64)...)
+	for i := range s.crowds {
+		c := &s.crowds[i]
+		c.lead = s.lead
+		c.left = append(c.left[:0], make([]uint64, (len(c.items)+63)/64)...)
 	}
 	return n
 }
@@ -155,18 +159,6 @@ func (s *solver) hostingOf(c *class) int {
 	return c.hosting
 }
 
-// sizeOf numbers classes that ask for the same.
-func (s *solver) sizeOf(c *class) int {
-	if c.size == 0 {
-		b := make([]byte, 0, 64)
-		for _, x := range c.req {
-			b = binary.AppendVarint(b, x)
-		}
-		c.size = number(s.sizes, b)
-	}
-	return c.size
-}
-
 // choiceOf numbers items that may go to the same places.
 func (s *solver) choiceOf(it *podGroup) int {
 	if len(it.alts) == 1 {
@@ -177,16 +169,6 @@ func (s *solver) choiceOf(it *podGroup) int {
 		b = binary.AppendVarint(b, int64(alt))
 	}
 	return -number(s.choosing, b)
-}
-
-// number is that of the key, from 1.
-func number(of map[string]int, key []byte) int {
-	n, ok := of[string(key)]
-	if !ok {
-		n = len(of) + 1
-		of[string(key)] = n
-	}
-	return n
 }
 
 // drop forgets an item that has no pods left.

@@ -2,8 +2,6 @@ package pack
 
 import (
 	"slices"
-
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Nearly every NodePool has limits, and nearly none comes near them in one plan. Where a limit may run out, pods are placed
@@ -83,15 +81,4 @@ func (s *solver) overdraws(p *pool) bool {
 		return true
 	}
 	return slices.ContainsFunc(left, func(l limit) bool { return l.left < p.largest(l.index) })
-}
-
-// least is the least of a resource that any of the types has.
-func (p *pool) least(types catalog.TypeSet, r int) int64 {
-	least := int64(-1)
-	for t := range types.Each {
-		if c := p.cat.Capacity[t][r]; least < 0 || c < least {
-			least = c
-		}
-	}
-	return max(0, least)
 }

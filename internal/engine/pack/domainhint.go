@@ -12,36 +12,6 @@ import (
 // classes end up in one domain and share new nodes there. So small problems are solved a few times over, with the pods led
 // elsewhere each time, and the cheapest plan stays. That ends with the budget of work of the improvement.
 
-// lean says to which domain the pods of a group are led, by the group's name; "" stands for all groups that are not named.
-type domainHint map[string]string
-
-// hintedGroup is a group whose pods had a choice of domains.
-type hintedGroup struct {
-	group   *group
-	domains []string
-}
-
-// mostLed is up to how many pending pods a problem is solved several times. In large ones domains fill whole new nodes, and
-// little is lost.
-const mostHinted = 128
-
-// isHinted reports whether pods of the group are led to the domain.
-func (s *solver) isHinted(g *group, domain string) bool {
-	to, ok := s.hint[g.name]
-	if !ok {
-		to = s.hint[""]
-	}
-	return to == domain && to != ""
-}
-
-// noteChoice remembers that pods of the group could go to any of the domains.
-func (s *solver) noteChoice(g *group, domains []string) {
-	if len(domains) < 2 || len(s.hinted) == 64 || slices.ContainsFunc(s.hinted, func(l hintedGroup) bool { return l.group.name == g.name }) {
-		return
-	}
-	s.hinted = append(s.hinted, hintedGroup{g, slices.Clone(domains)})
-}
-
 // tryDomainHints solves the problem again with pods led elsewhere, as long as there is work left, and returns the cheapest
 // solution, improved. What the others took counts as its work.
 func (s *solver) tryDomainHints(budget int64) *solver {

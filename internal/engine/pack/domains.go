@@ -5,12 +5,6 @@ import (
 	"slices"
 )
 
-// domainTerms is a domain with the terms on which instances are launched there.
-type domainTerms struct {
-	name string
-	on   terms
-}
-
 // domainsFor are all domains of a key that the class could have anything to do with, by name. They are worked out once:
 // neither what can be launched nor a node's labels change while a problem is solved.
 func (s *solver) domainsFor(c *class, key string) []domainTerms {

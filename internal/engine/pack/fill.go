@@ -12,7 +12,7 @@ const suits = 0.95
 
 // fill takes along pods of other items of the same pool, in order, if they use the new node with at least that cost efficiency.
 func (s *solver) fill(m *newNode, it *podGroup, t int, room res.Vector, thrift float64) {
-	c := &m.pool.crowd
+	c := &s.crowds[m.pool.rank]
 	if !c.find(m, t, room, thrift) {
 		return
 	}

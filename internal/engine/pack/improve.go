@@ -6,7 +6,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cuttingstock"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
 // improve packs what topology leaves free anew, pool by pool, and keeps what is cheaper. A linear program over fillings
@@ -95,14 +94,6 @@ func (it *podGroup) free() bool {
 		}
 	}
 	return true
-}
-
-// looksEverywhere reports whether the group counts pods on every node that has its key.
-func (g *group) looksEverywhere() bool {
-	if g.kind != spreading {
-		return true
-	}
-	return !g.honorTaints && slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool { return r.Len() == 0 })
 }
 
 func (s *solver) improvePool(p *pool, old []*newNode, work *int64) {

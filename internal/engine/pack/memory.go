@@ -227,3 +227,19 @@ func (t *compileKey) borrow(src *cluster.Pool, cat *catalog.Catalog, upkeep cata
 	}
 	return k.pool
 }
+
+// Worked counts what had to be worked out for a problem because it was not known from the ones before.
+type Worked struct {
+	// Nodes were compiled; Kinds is how many nodes were sorted by their labels anew.
+	Nodes, Kinds int
+	// Catalogs are lists of instance types, Pools what can be launched of them.
+	Catalogs, Pools int
+}
+
+// learned is what solutions of one problem found out and the next ones heed.
+type learned struct {
+	// tight are pools whose limits must not be deferred, for a solution exceeded them.
+	tight map[string]bool
+	// zones whose subnets ran short of addresses.
+	zones map[string]zoneCare
+}

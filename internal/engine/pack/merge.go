@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
@@ -182,15 +181,6 @@ func (s *solver) countsTheSame(m *newNode, sh *shape) bool {
 		}
 	}
 	return true
-}
-
-func (s *solver) settled(sh *shape, k requirement.Key) string {
-	set, ok := sh.reqs.Get(k)
-	if !ok {
-		return ""
-	}
-	v, _ := set.Single()
-	return v
 }
 
 // mergerAllowed checks limits and minValues with both new nodes taken back.

@@ -74,44 +74,6 @@ func (sh *shape) cheapest(types catalog.TypeSet) int {
 	return -1
 }
 
-// openNode launches a new node for the item from the pool, filled with whatever else pays. It reports how many pods of the
-// item it took.
-func (s *solver) openNode(it *podGroup, p *pool, want int, fill bool) int {
-	if got := s.openReserved(it, p, want, fill); got > 0 {
-		return got
-	}
-	v := s.view(it, p)
-	if v.shape == nil {
-		return 0
-	}
-	var best *newNode
-	targets := s.targets(it, v, p, want)
-	for _, t := range targets {
-		m := s.tryType(it, v, p, t, want, fill)
-		if m == nil {
-			continue
-		}
-		if best == nil || m.betterThan(best) {
-			if best != nil {
-				m.runnerUp = best.name()
-				s.draft = best
-			}
-			best = m
-			continue
-		}
-		if best.runnerUp == "" && m.name() != best.name() {
-			best.runnerUp = m.name()
-		}
-		s.draft = m
-	}
-	if best == nil {
-		return 0
-	}
-	best.weighed, best.sequential = len(targets), !fill
-	best.settleAll()
-	return s.commit(best, it)
-}
-
 func (m *newNode) name() string { return m.pool.cat.Types[m.best].Name }
 
 // betterThan compares by worth of pods per price, then by fewer new nodes, then by name.
@@ -121,38 +83,6 @@ func (m *newNode) betterThan(o *newNode) bool {
 		return a > b
 	}
 	return cmp.Or(cmp.Compare(o.worth, m.worth), cmp.Compare(m.name(), o.name())) < 0
-}
-
-// tryType fills a new node of type t and then takes the cheapest type that still carries what is on it.
-func (s *solver) tryType(it *podGroup, v *podGroupOnPool, p *pool, t, want int, fill bool) *newNode {
-	s.stats.TypesEvaluated++
-	m := s.draft
-	s.draft = nil
-	if m == nil {
-		m = &newNode{used: make(res.Vector, s.schema.Len())}
-	}
-	clear(m.used)
-	*m = newNode{pool: p, shape: v.shape, parts: m.parts[:0], used: m.used, ports: m.ports[:0], host: hostState{m.host.at[:0]},
-		ranked: p.hasLimits() || len(p.slots) > 0}
-	room := append(s.room[:0], p.net[t]...)
-	s.room = room
-	if s.take(m, it, t, room, want) != taken {
-		s.draft = m
-		return nil
-	}
-	if fill {
-		s.fill(m, it, t, room, it.costEfficiency(m.shape, t)*suits)
-	}
-	best := m.settle(room)
-	if best >= 0 && fill {
-		s.fill(m, it, best, room, 0)
-		best = m.settle(room)
-	}
-	if best < 0 {
-		s.draft = m
-		return nil
-	}
-	return m
 }
 
 // count is how many pods of the item are on m.
@@ -247,99 +177,6 @@ func (it *podGroup) costEfficiency(sh *shape, t int) float64 {
 	return float64(it.on[sh.pool.rank].worth) / (share * float64(max(1, sh.price[t])) * 1000)
 }
 
-// commit makes a tried new node real, and more of the same as long as there are pods for them.
-func (s *solver) commit(m *newNode, it *podGroup) int {
-	got := 0
-	for {
-		mine := 0
-		for _, part := range m.parts {
-			part.item.left -= part.n
-			if part.item == it {
-				mine += part.n
-			}
-			s.dropDemand(part.item, part.n)
-			s.countOnNewNode(part.item.class, m, part.n)
-		}
-		got += mine
-		s.addNewNode(m)
-		m.pool.charge(m)
-		if m.pool.hasLimits() || m.sequential || slices.ContainsFunc(m.parts, func(q part) bool { return q.item.left < m.count(q.item) }) {
-			return got
-		}
-		again := *m
-		again.parts = slices.Clone(m.parts)
-		again.used = m.used.Clone()
-		again.types = m.types.Clone()
-		again.host = m.host.clone()
-		again.ports = slices.Clone(m.ports)
-		m = &again
-	}
-}
-
-// targets are the types worth trying for the item: those that promise most worth per price if they were filled with an
-// even mixture of what is left, those on which the item itself is cheapest, and the cheapest that carries one pod.
-func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []int {
-	const mixed, own = 8, 4
-	type bid struct {
-		t     int
-		score float64
-	}
-	keep := func(top []bid, b bid, n int) []bid {
-		at, _ := slices.BinarySearchFunc(top, b, func(x, y bid) int { return cmp.Compare(y.score, x.score) })
-		for at < len(top) && top[at].score == b.score {
-			at++
-		}
-		if at < n {
-			top = slices.Insert(top, at, b)
-			if len(top) > n {
-				top = top[:n]
-			}
-		}
-		return top
-	}
-	var byMix, byOwn []bid
-	cheapest := -1
-	demand, worth := p.demand, float64(p.worth)
-	forced := s.forcedNodes(it)
-	ceiling := catalog.NoPrice
-	for _, t := range v.shape.order {
-		net := p.net[t]
-		if !p.affordable.Has(t) || !it.class.req.Fits(net) {
-			continue
-		}
-		if cheapest < 0 {
-			cheapest = t
-		}
-		price := v.shape.price[t]
-		if price > ceiling {
-			break
-		}
-		share := 1.0
-		for r, d := range demand {
-			if d > 0 {
-				share = min(share, float64(net[r])/(float64(d)/float64(forced)))
-			}
-		}
-		if forced > 1 && share >= 1 && ceiling == catalog.NoPrice {
-			ceiling = price
-		}
-		f := float64(max(price, 1))
-		byMix = keep(byMix, bid{t, share * worth / f}, mixed)
-		n := min(it.class.req.Times(net, want), s.hostCap(it.class, nil, want))
-		byOwn = keep(byOwn, bid{t, float64(int64(n)*v.worth) / f}, own)
-	}
-	var out []int
-	for _, b := range append(byMix, byOwn...) {
-		if !slices.Contains(out, b.t) {
-			out = append(out, b.t)
-		}
-	}
-	if cheapest >= 0 && !slices.Contains(out, cheapest) {
-		out = append(out, cheapest)
-	}
-	return out
-}
-
 // keepsMinValues reports whether enough different types stay possible when n pods of the item come along.
 func (s *solver) keepsMinValues(m *newNode, next *shape, it *podGroup, n int) bool {
 	p := m.pool
@@ -352,4 +189,23 @@ func (s *solver) keepsMinValues(m *newNode, next *shape, it *podGroup, n int) bo
 	types := p.carrying(next, used, append(slices.Clone(m.ports), it.class.src.HostPorts...))
 	_, _, _, short := s.minValuesShort(next, types)
 	return !short
+}
+
+// alone is the price of the cheapest new node for want pods of the item by themselves.
+func (s *solver) alone(it *podGroup, p *pool, want int) catalog.MicroUSD {
+	if s.reservable(it, p, want) {
+		return 0
+	}
+	v := s.view(it, p)
+	if v.shape == nil {
+		return catalog.NoPrice
+	}
+	used := it.class.req.Clone()
+	used.Add(it.class.req, want-1)
+	used.Add(it.class.shared, 1)
+	t := v.shape.cheapest(p.carrying(v.shape, used, it.class.src.HostPorts))
+	if t < 0 || s.hostCap(it.class, nil, want) < want {
+		return catalog.NoPrice
+	}
+	return v.shape.price[t]
 }

@@ -88,11 +88,6 @@ func (s *solver) newNodeWith(m *newNode, pods []cluster.PodRef) plan.NewNode {
 	return nn
 }
 
-type listingKey struct {
-	shape *shape
-	types string
-}
-
 // listing is the new node's list of types; new nodes of the same shape and types share it.
 func (s *solver) listing(m *newNode) []plan.TypeChoice {
 	key := make([]byte, 0, 8*len(m.types))

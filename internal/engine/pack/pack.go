@@ -5,7 +5,7 @@
 // This file is the way of a problem from beginning to end; each stage has a file of its name:
 //
 //	choose preferences   preference_choose.go   which preferences count as demands
-//	compile              solver.go              classes, pools, nodes and topology as the stages read them
+//	compile              compile.go             classes, pools, nodes and topology as the stages read them
 //	place                place.go               pods onto nodes and onto nodes to launch
 //	improve              improve.go             the same pods on cheaper nodes
 //	settle addresses     addresses_settle.go    zones whose subnets run short are left
@@ -65,24 +65,6 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 	return out
 }
 
-// Worked is what the last problem took.
-func (e *Engine) Worked() Worked {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.memory == nil {
-		return Worked{}
-	}
-	return e.memory.worked
-}
-
-// Worked counts what had to be worked out for a problem because it was not known from the ones before.
-type Worked struct {
-	// Nodes were compiled; Kinds is how many nodes were sorted by their labels anew.
-	Nodes, Kinds int
-	// Catalogs are lists of instance types, Pools what can be launched of them.
-	Catalogs, Pools int
-}
-
 // solve takes a problem through all stages. Most go through them once. A stage may find that the problem has to be solved
 // again, with something heeded that the solution did not heed: it is learned, and what is learned only grows, so this ends.
 //
@@ -100,29 +82,6 @@ func (k *memory) solve(p *Problem) *plan.Plan {
 	}
 }
 
-// learned is what solutions of one problem found out and the next ones heed.
-type learned struct {
-	// tight are pools whose limits must not be deferred, for a solution exceeded them.
-	tight map[string]bool
-	// zones whose subnets ran short of addresses.
-	zones map[string]zoneCare
-}
-
-// place solves the problem with the preferences of the choice as demands, and without any others. It solves it again where
-// pods are not where they were counted ahead, or limits that were deferred are exceeded.
-func (k *memory) place(p *Problem, preferences choice, hint domainHint) *solver {
-	unsure := map[string]bool{}
-	for {
-		s := newSolver(p, k)
-		s.unsure, s.choice, s.hint = unsure, preferences, hint
-		s.compile()
-		s.placeAll()
-		if !s.exceedsLimits() && !s.missedShares() {
-			return s
-		}
-	}
-}
-
 // improved is the solution, or another of the same problem, improved within the budget of work.
 func (s *solver) improved() *solver {
 	before := s.frozenDomains()
@@ -134,16 +93,12 @@ func (s *solver) improved() *solver {
 	return s.tryDomainHints(budget)
 }
 
-// missedShares finds classes that were dealt out over domains but did not find their places there. What was counted on
-// their behalf then misled others, so the problem is solved again with those classes placed pod by pod. It is true when
-// there is a new one, so it can't go on for ever.
-func (s *solver) missedShares() bool {
-	missed := false
-	for _, it := range s.podGroups {
-		if it.class.topo.share != nil && (it.left > 0 || s.tipped(it)) && !s.unsure[it.class.src.ID] {
-			s.unsure[it.class.src.ID] = true
-			missed = true
-		}
+// Worked is what the last problem took.
+func (e *Engine) Worked() Worked {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.memory == nil {
+		return Worked{}
 	}
-	return missed
+	return e.memory.worked
 }

@@ -6,22 +6,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// pin is a choice of domains, a key at a time; the item for it is made once.
-type pin struct {
-	reqs requirement.Requirements
-	name string
-	// within are the nodes of the smallest of its domains; nil where it has none.
-	within []*node
-	item   *podGroup
-	next   map[pinStep]*pin
-}
-
-// pinStep settles one key: on a domain, on having no such label, or on nothing.
-type pinStep struct {
-	key, name string
-	lacking   bool
-}
-
 // pins are the choices of domains that the constraints allow the class now, best first.
 //
 // Cost: for each pod that is placed alone, the product of the domains that each key still allows. Nodes are not looked at

@@ -1,5 +1,20 @@
 package pack
 
+// place solves the problem with the preferences of the choice as demands, and without any others. It solves it again where
+// pods are not where they were counted ahead, or limits that were deferred are exceeded.
+func (k *memory) place(p *Problem, preferences choice, hint domainHint) *solver {
+	unsure := map[string]bool{}
+	for {
+		s := newSolver(p, k)
+		s.unsure, s.choice, s.hint = unsure, preferences, hint
+		s.compile()
+		s.placeAll()
+		if !s.exceedsLimits() && !s.missedShares() {
+			return s
+		}
+	}
+}
+
 // placeAll runs the passes: first without the nodes and pools that a PreferNoSchedule taint asks to avoid, then with
 // them for what is left. Within a pass higher ranks go first. Where nothing can run short, new nodes are launched for all
 // ranks together, because that packs better.
@@ -160,4 +175,18 @@ func (s *solver) dropDemand(it *podGroup, n int) {
 	}
 	it.pool.demand.Sub(it.class.req, n)
 	it.pool.worth -= it.on[it.pool.rank].worth * int64(n)
+}
+
+// missedShares finds classes that were dealt out over domains but did not find their places there. What was counted on
+// their behalf then misled others, so the problem is solved again with those classes placed pod by pod. It is true when
+// there is a new one, so it can't go on for ever.
+func (s *solver) missedShares() bool {
+	missed := false
+	for _, it := range s.podGroups {
+		if it.class.topo.share != nil && (it.left > 0 || s.tipped(it)) && !s.unsure[it.class.src.ID] {
+			s.unsure[it.class.src.ID] = true
+			missed = true
+		}
+	}
+	return missed
 }

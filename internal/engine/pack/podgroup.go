@@ -87,19 +87,6 @@ func mulDiv(a, b, c uint64) uint64 {
 	return q
 }
 
-// compileItems makes items of all classes and sorts them, hardest first.
-func (s *solver) compileItems() {
-	for _, c := range s.classes {
-		if c.broken != "" {
-			continue
-		}
-		if !c.sequential {
-			s.splitClass(c)
-		}
-	}
-	s.sortItems()
-}
-
 func (s *solver) newItem(c *class, n int, pin string, pinned int) *podGroup {
 	it := &podGroup{class: c, total: n, left: n, pin: pin, on: make([]podGroupOnPool, len(s.pools))}
 	for _, alt := range s.altsOf(c) {

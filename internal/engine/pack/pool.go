@@ -49,7 +49,6 @@ type pool struct {
 	// demand and worth sum up what is still to be placed on new nodes of this pool.
 	demand res.Vector
 	worth  int64
-	crowd  crowd
 
 	journal *journal // of the solver
 	noted   noted
@@ -100,7 +99,7 @@ func (s *solver) begin(p *pool, src *cluster.Pool, rank int) {
 	if p.broken == "" {
 		p.broken = p.fault
 	}
-	p.limited, p.slots, p.worth, p.crowd = nil, nil, 0, crowd{}
+	p.limited, p.slots, p.worth = nil, nil, 0
 	p.journal, p.noted = s.journal, 0
 	p.setLimits(s.schema)
 	s.deferLimits(p)
@@ -397,4 +396,24 @@ func (s *solver) join(sh *shape, it *podGroup, t int) *shape {
 		}
 	}
 	return best
+}
+
+// least is the least of a resource that any of the types has.
+func (p *pool) least(types catalog.TypeSet, r int) int64 {
+	least := int64(-1)
+	for t := range types.Each {
+		if c := p.cat.Capacity[t][r]; least < 0 || c < least {
+			least = c
+		}
+	}
+	return max(0, least)
+}
+
+func (s *solver) settled(sh *shape, k requirement.Key) string {
+	set, ok := sh.reqs.Get(k)
+	if !ok {
+		return ""
+	}
+	v, _ := set.Single()
+	return v
 }

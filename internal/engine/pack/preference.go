@@ -186,3 +186,41 @@ func selectionText(s *cluster.Selector) string {
 	}
 	return strings.Join(parts, " and ")
 }
+
+// preferring is a class with preferences, and what was decided of them.
+type preferring struct {
+	src         *cluster.Class
+	id          string
+	pods        int
+	such        cluster.PodRef
+	preferences []preference
+	// taints: the last preference is to stay off nodes that ask to be avoided. Otherwise that is not for this choice to decide.
+	taints   bool
+	tiers    []tier
+	declined map[int]plan.Preference
+}
+
+// choice is what was decided of preferences, by class ID. Classes without preferences are not in it.
+type choice map[string]*preferring
+
+func choiceOf(all []*preferring) choice {
+	out := choice{}
+	for _, w := range all {
+		out[w.id] = w
+	}
+	return out
+}
+
+// declined are the preferences that the choice does not honour, by class.
+func (c choice) declined() []plan.Preference {
+	var out []plan.Preference
+	for _, id := range sortedKeys(c) {
+		w := c[id]
+		for at := range w.preferences {
+			if d, ok := w.declined[at]; ok {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}

@@ -29,30 +29,6 @@ func (k *memory) choosePreferences(p *Problem) *solver {
 	return k.relaxPreferences(p, w)
 }
 
-// preferring is a class with preferences, and what was decided of them.
-type preferring struct {
-	src         *cluster.Class
-	id          string
-	pods        int
-	such        cluster.PodRef
-	preferences []preference
-	// taints: the last preference is to stay off nodes that ask to be avoided. Otherwise that is not for this choice to decide.
-	taints   bool
-	tiers    []tier
-	declined map[int]plan.Preference
-}
-
-// choice is what was decided of preferences, by class ID. Classes without preferences are not in it.
-type choice map[string]*preferring
-
-func choiceOf(all []*preferring) choice {
-	out := choice{}
-	for _, w := range all {
-		out[w.id] = w
-	}
-	return out
-}
-
 // findPreferences lists the classes that have preferences, by ID. Taints count only where preferences have a price; otherwise they are
 // avoided until nothing else is left.
 func findPreferences(p *Problem, taints bool) []*preferring {

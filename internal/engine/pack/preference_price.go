@@ -336,17 +336,3 @@ func (l *ledger) declineRest(all []*preferring) {
 		}
 	}
 }
-
-// declined are the preferences that the choice does not honour, by class.
-func (c choice) declined() []plan.Preference {
-	var out []plan.Preference
-	for _, id := range sortedKeys(c) {
-		w := c[id]
-		for at := range w.preferences {
-			if d, ok := w.declined[at]; ok {
-				out = append(out, d)
-			}
-		}
-	}
-	return out
-}

@@ -96,9 +96,6 @@ func (g *priceGuard) ignoreShortage() bool {
 	return short
 }
 
-// isShort reports whether EC2 lacks what is offered.
-func isShort(o catalog.Offering) bool { return !o.Available && !o.Opens.IsZero() && o.Price > 0 }
-
 // kind is the same for new nodes with pods of the same classes.
 func (g *priceGuard) kind(nodes []plan.NewNode) string {
 	var classes []string
@@ -238,7 +235,5 @@ func addUnplaced(p *plan.Plan, pod *cluster.Pod, r plan.Reason) {
 		u.Reasons = append([]plan.Reason{r}, u.Reasons...)
 	}
 }
-
-func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
 
 func dollars(m catalog.MicroUSD) string { return fmt.Sprintf("$%d.%04d/h", m/1e6, m%1e6/100) }

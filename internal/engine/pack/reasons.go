@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -539,3 +540,8 @@ func (s *solver) short(c *class, n *node) int64 {
 	}
 	return worst
 }
+
+func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }
+
+// isShort reports whether EC2 lacks what is offered.
+func isShort(o catalog.Offering) bool { return !o.Available && !o.Opens.IsZero() && o.Price > 0 }

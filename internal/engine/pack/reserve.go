@@ -6,7 +6,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
-	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 // Reserved capacity is paid for whether it is used or not, so that a new node out of a reservation costs next to nothing.
@@ -94,41 +93,6 @@ func (s *solver) slotType(it *podGroup, p *pool, x slot, pods int) int {
 		}
 	}
 	return -1
-}
-
-// openReserved opens a new node for the item out of the reservation that can be filled best. It reports how many pods of
-// the item it took.
-func (s *solver) openReserved(it *podGroup, p *pool, want int, fill bool) int {
-	var best *newNode
-	least := 1
-	if !fill {
-		least = want // these go together, or not at all
-	}
-	for _, x := range p.slots {
-		t := s.slotType(it, p, x, least)
-		if t < 0 {
-			continue
-		}
-		s.stats.TypesEvaluated++
-		m := &newNode{pool: p, shape: x.shape, used: make(res.Vector, s.schema.Len()), reserved: x.reservation, sequential: true}
-		room := p.net[t].Clone()
-		if s.take(m, it, t, room, want) != taken || m.parts[0].n < least {
-			continue
-		}
-		if fill {
-			s.fill(m, it, t, room, 0)
-		}
-		if m.settle(room) >= 0 && (best == nil || m.worth > best.worth) {
-			best = m
-		}
-	}
-	if best == nil {
-		return 0
-	}
-	s.journal.reservation(best.reserved)
-	best.reserved.left--
-	best.settleAll()
-	return s.commit(best, it)
 }
 
 // reservedDomains adds the domains of a key in which reserved new nodes for the alternatives could be opened.

@@ -179,25 +179,6 @@ func (s *solver) growOrLaunch(it *podGroup, want int, worst taintVerdict) int {
 	return s.grow(it, best, want)
 }
 
-// alone is the price of the cheapest new node for want pods of the item by themselves.
-func (s *solver) alone(it *podGroup, p *pool, want int) catalog.MicroUSD {
-	if s.reservable(it, p, want) {
-		return 0
-	}
-	v := s.view(it, p)
-	if v.shape == nil {
-		return catalog.NoPrice
-	}
-	used := it.class.req.Clone()
-	used.Add(it.class.req, want-1)
-	used.Add(it.class.shared, 1)
-	t := v.shape.cheapest(p.carrying(v.shape, used, it.class.src.HostPorts))
-	if t < 0 || s.hostCap(it.class, nil, want) < want {
-		return catalog.NoPrice
-	}
-	return v.shape.price[t]
-}
-
 // grown is what the new node would cost with want pods of the item on it.
 func (s *solver) grown(it *podGroup, m *newNode, want int) (catalog.MicroUSD, bool) {
 	if s.hostCap(it.class, &m.host, want) < want || portsConflict(it.class.src.HostPorts, m.ports) {

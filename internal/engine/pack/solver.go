@@ -73,6 +73,7 @@ type launched struct {
 	spare    [][2]int64 // cpu and memory that are left on the launched
 	draft    *newNode   // one that was not launched, to be used again
 	room     res.Vector // scratch
+	crowds   []crowd    // by pool: the items that are left, for filling
 	// lastResort is set once everything else is placed.
 	lastResort bool
 	// squeezing lets pods that have no other place take that of the bearers of a spread over hosts.
@@ -103,28 +104,6 @@ func newSolver(p *Problem, k *memory) *solver {
 
 // reqID interns requirements; equal ones get the same number.
 func (s *solver) reqID(r requirement.Requirements) int { return s.reqs.id(r) }
-
-func (s *solver) compile() {
-	s.makeSchema()
-	s.compileClasses()
-	s.compileDaemons()
-	s.compileKey = s.memory.use(s)
-	s.compileReservations()
-	s.compileSubnets()
-	s.compilePools()
-	for _, c := range s.classes {
-		c.rank = s.rankOf(c)
-	}
-	s.compileNodes()
-	s.compileTopology()
-	if s.moving != nil {
-		for _, n := range s.nodes {
-			s.hostOf(n)
-		}
-	} else {
-		s.compileItems()
-	}
-}
 
 // makeSchema lists the resources that anything asks for; others can't decide anything.
 func (s *solver) makeSchema() {
@@ -162,4 +141,18 @@ func (s *solver) makeSchema() {
 	s.schema = res.NewSchema(append(names, s.limitedDrivers(drivers)...)...)
 	s.lead[0], _ = s.schema.Index(res.CPU)
 	s.lead[1], _ = s.schema.Index(res.Memory)
+}
+
+// lean says to which domain the pods of a group are led, by the group's name; "" stands for all groups that are not named.
+type domainHint map[string]string
+
+// hintedGroup is a group whose pods had a choice of domains.
+type hintedGroup struct {
+	group   *group
+	domains []string
+}
+
+type listingKey struct {
+	shape *shape
+	types string
 }

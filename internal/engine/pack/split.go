@@ -158,17 +158,6 @@ func (s *solver) dealOut(c *class, d *demand) bool {
 	return true
 }
 
-// terms are those on which a new node can be launched in a domain: from a pool of the weight, and at what a pod is worth there.
-type terms struct {
-	weight int
-	worth  int64
-}
-
-// compare puts a pool of more weight first whatever it costs.
-func (x terms) compare(y terms) int {
-	return cmp.Or(cmp.Compare(y.weight, x.weight), cmp.Compare(x.worth, y.worth))
-}
-
 // preferred are the domains in which new nodes come from a pool of the most weight.
 func preferred(domains []string, on []terms) []string {
 	most := slices.MinFunc(on, terms.compare).weight
@@ -296,4 +285,25 @@ func (s *solver) reachableBy(c *class, k requirement.Key) []string {
 		s.reservedDomains(p, c.alts, k, found)
 	}
 	return sortedKeys(found)
+}
+
+// mostLed is up to how many pending pods a problem is solved several times. In large ones domains fill whole new nodes, and
+// little is lost.
+const mostHinted = 128
+
+// isHinted reports whether pods of the group are led to the domain.
+func (s *solver) isHinted(g *group, domain string) bool {
+	to, ok := s.hint[g.name]
+	if !ok {
+		to = s.hint[""]
+	}
+	return to == domain && to != ""
+}
+
+// noteChoice remembers that pods of the group could go to any of the domains.
+func (s *solver) noteChoice(g *group, domains []string) {
+	if len(domains) < 2 || len(s.hinted) == 64 || slices.ContainsFunc(s.hinted, func(l hintedGroup) bool { return l.group.name == g.name }) {
+		return
+	}
+	s.hinted = append(s.hinted, hintedGroup{g, slices.Clone(domains)})
 }

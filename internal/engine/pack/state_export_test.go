@@ -18,7 +18,7 @@ var passedOver = map[string]string{
 	"displacedClass.full": "an answer that stays true: room only shrinks",
 	"class.root":          "pins, made once", "class.items": "pins, made once; StateOf tells those that hold anything", "class.domains": "answers that are kept",
 	"podGroup.on": "answers that are kept", "podGroup.kinds": "answers that are kept", "podGroup.pools": "an order that is kept",
-	"pool.demand": "summed up for each launch", "pool.worth": "summed up for each launch", "pool.crowd": "assembled for each launch",
+	"pool.demand": "summed up for each launch", "pool.worth": "summed up for each launch", "launched.crowds": "assembled for each launch",
 	"pool.shapes": "made once", "group.listed": "made again when asked for", "group.noted": "the number of a fork",
 	"node.noted": "the number of a fork", "pool.noted": "the number of a fork", "subnet.noted": "the number of a fork", "reservation.noted": "the number of a fork",
 	"journal.opened": "a count",

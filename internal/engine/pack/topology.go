@@ -122,7 +122,6 @@ func (s *solver) compileTopology() {
 			s.findReachable(g)
 		}
 	}
-	s.restrictClasses()
 }
 
 // identity is equal for groups that would count the same.
@@ -389,4 +388,19 @@ func (g *group) floor(domains []string, minDomains int) int {
 		least = min(least, g.counts[d])
 	}
 	return least
+}
+
+// looksEverywhere reports whether the group counts pods on every node that has its key.
+func (g *group) looksEverywhere() bool {
+	if g.kind != spreading {
+		return true
+	}
+	return !g.honorTaints && slices.ContainsFunc(g.filter, func(r requirement.Requirements) bool { return r.Len() == 0 })
+}
+
+// ephemeralDomains counts the nodes of domains that a spread is measured over only while there are nodes in them.
+type ephemeralDomains struct {
+	group *group
+	nodes map[string]int
+	of    map[int]string // by node
 }

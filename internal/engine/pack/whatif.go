@@ -77,13 +77,6 @@ type followedDomain struct {
 	domain string
 }
 
-// ephemeralDomains counts the nodes of domains that a spread is measured over only while there are nodes in them.
-type ephemeralDomains struct {
-	group *group
-	nodes map[string]int
-	of    map[int]string // by node
-}
-
 // NewWhatIf compiles the problem with all pods of its nodes.
 //
 // Cost: as the compilation of Solve over all pods of the cluster.
