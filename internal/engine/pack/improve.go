@@ -188,21 +188,6 @@ func revalue(lots []*itemType, drafts []*draft) {
 	}
 }
 
-// sizeIn is how large the lot's pods are compared with the average of the row: 1 in a row of equals.
-func (l *itemType) sizeIn(r *cuttingstock.Row) float64 {
-	sum, n := 0.0, 0.0
-	for i, x := range l.item.class.req {
-		if r.Req[i] > 0 {
-			sum += float64(x) / r.Req[i]
-			n++
-		}
-	}
-	if n == 0 {
-		return 1
-	}
-	return sum / n
-}
-
 // draftsOf are the new nodes as they are, as drafts.
 func (k *packer) draftsOf(instances []*newNode, lots []*itemType) []*draft {
 	lotOf := map[*podGroup]*itemType{}

@@ -3,85 +3,13 @@ package pack
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/kerf-sh/kerf/internal/engine/cuttingstock"
 	"github.com/kerf-sh/kerf/internal/engine/lp"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
-
-// itemType is some pods of free items that are alike to a packer: they ask for the same, may go to the same places, and stand
-// the same to constraints by host.
-type itemType struct {
-	item    *podGroup // the first of its members
-	members []part
-	total   int
-	left    int
-	row     int
-	value   float64 // what one pod may cost, in micro-USD per hour
-}
-
-// lotsOf gathers what is on the new nodes, in the order of items.
-func (s *solver) lotsOf(p *pool, instances []*newNode) []*itemType {
-	on := map[*podGroup]int{}
-	for _, m := range instances {
-		for _, q := range m.parts {
-			on[q.item] += q.n
-		}
-	}
-	var lots []*itemType
-	byKey := map[string]*itemType{}
-	for _, it := range s.podGroups {
-		n := on[it]
-		if n == 0 {
-			continue
-		}
-		key := it.likeness()
-		l := byKey[key]
-		if l == nil {
-			l = &itemType{item: it, value: float64(it.on[p.rank].worth) / 1000}
-			byKey[key] = l
-			lots = append(lots, l)
-		}
-		l.members = append(l.members, part{it, n})
-		l.total += n
-	}
-	return lots
-}
-
-// likeness is equal for items that a packer can't tell apart.
-func (it *podGroup) likeness() string {
-	b := make([]byte, 0, 96)
-	num := func(x int64) { b = append(strconv.AppendInt(b, x, 36), ' ') }
-	for _, x := range it.class.req {
-		num(x)
-	}
-	b = append(b, '|')
-	for _, alt := range it.alts {
-		num(int64(alt))
-	}
-	b = append(b, '|')
-	for i := range it.class.topo.host {
-		d := &it.class.topo.host[i]
-		num(int64(d.group.id))
-		num(int64(d.maxSkew))
-		if d.self {
-			b = append(b, 's')
-		}
-	}
-	b = append(b, '|')
-	for _, g := range it.class.topo.hostIn {
-		num(int64(g.id))
-	}
-	for _, p := range it.class.src.HostPorts {
-		b = append(append(b, '|'), p.String()...)
-	}
-	return string(b)
-}
 
 // cutting is a pool's free pods and what could carry them, as the linear program sees them.
 type cutting struct {
@@ -174,16 +102,6 @@ func (m *cutting) solve(found *lp.Stock, work *int64) *cuttingstock.Solution {
 	return m.Solve(found, work)
 }
 
-// costOf is what one pod of the item types may cost, on average.
-func costOf(lots []*itemType) float64 {
-	sum, n := 0.0, 0.0
-	for _, l := range lots {
-		sum += float64(l.value * float64(l.total))
-		n += float64(l.total)
-	}
-	return sum / n
-}
-
 // placesOf are the shapes of new nodes for the item, one for each alternative; without its pin if loose.
 func (s *solver) placesOf(p *pool, it *podGroup, loose bool) []*shape {
 	alts := it.alts
@@ -274,116 +192,6 @@ func bindingGroups(lots []*itemType, instances int) map[*itemType]*hostGroup {
 		})
 	}
 	return out
-}
-
-// makeKinds lists the ways to launch that nothing beats: no other costs as little, has as much of everything and may be
-// used by as many.
-func (s *solver) makeKinds(m *cutting) {
-	var all []cuttingstock.Bin
-	sides := s.sidesOf(m)
-	for _, t := range m.pool.base.order {
-		if !m.pool.affordable.Has(t) {
-			continue
-		}
-		net := make([]float64, len(m.pool.net[t]))
-		for r, x := range m.pool.net[t] {
-			net[r] = float64(x)
-		}
-		for _, side := range sides {
-			first := len(all)
-			for _, at := range m.pool.base.cells {
-				price := m.pool.nodePrice(&m.pool.cat.Cells[at], t)
-				if price == catalog.NoPrice {
-					continue
-				}
-				access := m.accessTo(t, at) & side
-				if access == 0 {
-					continue
-				}
-				k := cuttingstock.Bin{Of: t, Price: max(1, float64(price)), Net: net, Access: access}
-				if i := slices.IndexFunc(all[first:], func(o cuttingstock.Bin) bool { return o.Access == access }); i >= 0 {
-					all[first+i].Price = min(all[first+i].Price, k.Price)
-				} else {
-					all = append(all, k)
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b cuttingstock.Bin) int { return cmp.Compare(a.Price, b.Price) })
-	for _, k := range all {
-		if !slices.ContainsFunc(m.Bins, func(o cuttingstock.Bin) bool { return beats(&o, &k) }) {
-			m.Bins = append(m.Bins, k)
-		}
-	}
-}
-
-// beats reports whether k, which costs no more, has at least as much of everything and lets at least the same use it.
-func beats(k, o *cuttingstock.Bin) bool {
-	if o.Access&^k.Access != 0 {
-		return false
-	}
-	for r, x := range o.Net {
-		if x > k.Net[r] {
-			return false
-		}
-	}
-	return true
-}
-
-// accessTo holds the access classes whose pods may be on type t launched in the cell.
-func (m *cutting) accessTo(t, cell int) uint64 {
-	out := uint64(0)
-	for i, shapes := range m.places {
-		for _, sh := range shapes {
-			if sh.types.Has(t) && slices.Contains(sh.cells, cell) {
-				out |= 1 << i
-				break
-			}
-		}
-	}
-	return out
-}
-
-// sidesOf are sets of access classes whose demands on labels that only the pool defines do not contradict each other.
-func (s *solver) sidesOf(m *cutting) []uint64 {
-	anyone, bySide := uint64(0), map[string]uint64{}
-	var names []string
-	for i, shapes := range m.places {
-		var terms []string
-		for _, sh := range shapes {
-			terms = append(terms, s.ownTerms(m.pool, sh))
-		}
-		name := strings.Join(terms, " or ")
-		if name == "" || name == s.ownTerms(m.pool, m.pool.base) {
-			anyone |= 1 << i
-			continue
-		}
-		if bySide[name] == 0 {
-			names = append(names, name)
-		}
-		bySide[name] |= 1 << i
-	}
-	if len(names) == 0 {
-		return []uint64{anyone}
-	}
-	var out []uint64
-	for _, name := range names {
-		out = append(out, anyone|bySide[name])
-	}
-	return out
-}
-
-// ownTerms are the demands of the shape on labels that neither the type nor the way of launching decides.
-func (s *solver) ownTerms(p *pool, sh *shape) string {
-	var b strings.Builder
-	for _, t := range sh.reqs.Terms() {
-		k := s.vocab.Key(t.Key)
-		if !p.cat.Decides(k) {
-			b.WriteString(t.String())
-			b.WriteString(", ")
-		}
-	}
-	return b.String()
 }
 
 // patternsOf are the different fillings of drafts, as columns.

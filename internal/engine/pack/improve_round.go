@@ -152,10 +152,3 @@ func (k *packer) putRow(d *draft, lots []*itemType, t, want int) {
 		want -= k.put(d, next, t, min(want, next.left))
 	}
 }
-
-// byWorth orders item types by the worth of one pod, largest first: small ones fill what large ones leave.
-func byWorth(lots []*itemType) []*itemType {
-	out := slices.Clone(lots)
-	slices.SortStableFunc(out, func(a, b *itemType) int { return cmp.Compare(b.value, a.value) })
-	return out
-}

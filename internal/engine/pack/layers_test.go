@@ -22,15 +22,15 @@ var layers = []struct {
 	files string
 }{
 	{"model: the problem as the stages read it, and the nodes to launch", `problem class labelindex rank attach daemon ports taint preference
-		node nodebase kinds running pool addresses reserve deferredlimits minvalues reach worth topology topology_count topology_filter
+		node nodebase kinds running pool shape addresses reserve deferredlimits minvalues reach worth topology topology_count topology_domains topology_filter
 		topology_floor topology_host podgroup newnode spare journal memory again solver`},
 	{"compile: domains that pods may go to, and items of pods", "domains pins split compile"},
 	{"place: items onto nodes and onto nodes to launch", "place crowd fill launch merge sequential sequential_order lastresort"},
-	{"improve: the same pods on cheaper nodes", "improve improve_model improve_draft improve_round improve_search"},
-	{"plan: what came of it, and the reasons of what did not", "outcome reasons reasons_daemon addresses_reason addresses_left"},
+	{"improve: the same pods on cheaper nodes", "improve improve_item improve_model improve_bins improve_draft improve_round improve_search"},
+	{"plan: what came of it, and the reasons of what did not", "outcome reasons reasons_capacity reasons_daemon addresses_reason addresses_left"},
 	{"variants: the same problem with other preferences, hints and zones", `preference_choose preference_price preference_relax domainhint addresses_settle`},
 	{"pipeline: from a problem to its plan", "pack priceguard bare"},
-	{"what if: questions about nodes that go", `whatif whatif_again whatif_deal whatif_floor whatif_fork whatif_level whatif_pins whatif_place
+	{"what if: questions about nodes that go", `whatif whatif_compile whatif_again whatif_deal whatif_floor whatif_fork whatif_follow whatif_level whatif_pins whatif_place
 		whatif_preferences whatif_try`},
 }
 

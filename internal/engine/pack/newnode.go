@@ -64,16 +64,6 @@ func (p *pool) carrying(sh *shape, used res.Vector, ports []cluster.HostPort) ca
 	return out
 }
 
-// cheapest is the first type of sh by price, then name, that is in types; -1 if there is none.
-func (sh *shape) cheapest(types catalog.TypeSet) int {
-	for _, t := range sh.order {
-		if types.Has(t) {
-			return t
-		}
-	}
-	return -1
-}
-
 func (m *newNode) name() string { return m.pool.cat.Types[m.best].Name }
 
 // betterThan compares by worth of pods per price, then by fewer new nodes, then by name.

@@ -14,7 +14,7 @@ var passedOver = map[string]string{
 	"model.vocab": "interned, grows", "model.reqs": "interned, grows", "model.schema": "only read", "model.compileKey": "compiled once",
 	"solver.numbers": "answers that are kept", "solver.stats": "a count of work", "solver.visited": "a count of work",
 	"model.inDomain": "worked out once", "class.hosting": "a number that is kept", "class.size": "a number that is kept", "launched.draft": "scratch", "launched.room": "scratch", "launched.spare": "made anew for new nodes",
-	"WhatIf.scanned": "a count of work", "WhatIf.nodes": "scratch", "WhatIf.floor": "worked out once", "WhatIf.fork": "dropped",
+	"WhatIf.scanned": "a count of work", "WhatIf.nodes": "scratch", "movable.floor": "worked out once", "WhatIf.fork": "dropped",
 	"displacedClass.full": "an answer that stays true: room only shrinks",
 	"class.root":          "pins, made once", "class.items": "pins, made once; StateOf tells those that hold anything", "class.domains": "answers that are kept",
 	"podGroup.on": "answers that are kept", "podGroup.kinds": "answers that are kept", "podGroup.pools": "an order that is kept",
