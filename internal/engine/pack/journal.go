@@ -22,6 +22,8 @@ type journal struct {
 	pools        []notedPool
 	reservations []notedReservation
 	subnets      []notedSubnet
+	// items are those that the fork lends pods to; without a fork they have none.
+	items []*podGroup
 }
 
 // noted is the number of the fork that noted an object last.
@@ -69,6 +71,13 @@ type notedReservation struct {
 type notedSubnet struct {
 	subnet *subnet
 	left   int64
+}
+
+// item notes an item that is asked about or lent pods.
+func (j *journal) item(it *podGroup) {
+	if j.first(&it.noted) {
+		j.items = append(j.items, it)
+	}
 }
 
 // node notes the room of a node and what is placed there.
@@ -131,11 +140,15 @@ func (j *journal) keep() {
 	for _, x := range j.nodes {
 		x.node.placed = nil
 	}
+	for _, it := range j.items {
+		it.empty()
+	}
+	clear(j.items)
 	clear(j.nodes)
 	clear(j.groups)
 	clear(j.pools)
 	j.fork, j.nodes, j.groups, j.domains = 0, j.nodes[:0], j.groups[:0], j.domains[:0]
-	j.pools, j.reservations, j.subnets = j.pools[:0], j.reservations[:0], j.subnets[:0]
+	j.pools, j.reservations, j.subnets, j.items = j.pools[:0], j.reservations[:0], j.subnets[:0], j.items[:0]
 }
 
 // undo ends the fork and puts back all that it changed.

@@ -28,10 +28,12 @@ type podGroup struct {
 	// nodes are those that may still have room for a pod, once pods are placed one by one; nil until then.
 	nodes []*node
 	hard  hardness
+	noted noted
 }
 
-// empty leaves the item without pods, as one that no pool is to launch for.
-func (it *podGroup) empty() { it.left, it.total, it.pool = 0, 0, nil }
+// empty leaves the item without pods, as one that no pool is to launch for. Where it would go is asked anew: a reservation
+// that was there, or was used up, makes a difference.
+func (it *podGroup) empty() { it.left, it.total, it.pool, it.pools = 0, 0, nil, it.pools[:0] }
 
 // podGroupOnPool is the view of an item on a pool.
 type podGroupOnPool struct {

@@ -17,7 +17,7 @@ var passedOver = map[string]string{
 	"WhatIf.scanned": "a count of work", "WhatIf.nodes": "scratch", "movable.floor": "worked out once", "WhatIf.fork": "dropped",
 	"displacedClass.full": "an answer that stays true: room only shrinks",
 	"class.root":          "pins, made once", "class.items": "pins, made once; StateOf tells those that hold anything", "class.domains": "answers that are kept",
-	"podGroup.on": "answers that are kept", "podGroup.kinds": "answers that are kept", "podGroup.pools": "an order that is kept",
+	"podGroup.noted": "the number of a fork", "podGroup.on": "answers that are kept", "podGroup.kinds": "answers that are kept",
 	"pool.demand": "summed up for each launch", "pool.worth": "summed up for each launch", "launched.crowds": "assembled for each launch",
 	"pool.shapes": "made once", "group.listed": "made again when asked for", "group.noted": "the number of a fork",
 	"node.noted": "the number of a fork", "pool.noted": "the number of a fork", "subnet.noted": "the number of a fork", "reservation.noted": "the number of a fork",
@@ -33,8 +33,8 @@ func StateOf(w *WhatIf) string {
 	d.value("w", reflect.ValueOf(w))
 	for _, c := range w.s.classes {
 		for _, it := range c.items {
-			if it.left != 0 || it.total != 0 || it.pool != nil {
-				fmt.Fprintf(&d.out, "item %s%s: left %d, total %d, pool %v\n", c.src.ID, it.pin, it.left, it.total, it.pool != nil)
+			if it.left != 0 || it.total != 0 || it.pool != nil || len(it.pools) > 0 {
+				fmt.Fprintf(&d.out, "item %s%s: left %d, total %d, pool %v, %d in order\n", c.src.ID, it.pin, it.left, it.total, it.pool != nil, len(it.pools))
 			}
 		}
 	}

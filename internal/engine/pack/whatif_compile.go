@@ -240,7 +240,7 @@ func (w *WhatIf) placePending() {
 			}
 		}
 		if waiting > 0 && m.item != nil {
-			f.add(m, waiting)
+			w.displace(f, m, waiting)
 		}
 	}
 	w.placeOnNodes(f)

@@ -30,8 +30,7 @@ func (w *WhatIf) deal(f *fork, worst taintVerdict) []dealt {
 			g.total++
 			m.left--
 			if it.left == 0 {
-				it.empty()
-				f.items = append(f.items, it)
+				it.total, it.pool = 0, nil
 				out = append(out, dealt{m, g, domain, it})
 			}
 			it.left++
@@ -47,6 +46,7 @@ func (w *WhatIf) cheapestPin(m *displacedClass, worst taintVerdict) *podGroup {
 	var best *podGroup
 	least := terms{}
 	for _, it := range w.pins(m) {
+		w.s.journal.item(it)
 		p := w.s.choosePool(it, worst)
 		if p == nil {
 			continue

@@ -13,7 +13,6 @@ type fork struct {
 	away      []int // nodes that go
 	isAway    map[int]bool
 	displaced []*displacedClass
-	items     []*podGroup // that were lent pods
 	counted   []counted
 	// anyNode lets nodes that are not initialized be used; only pending pods may.
 	anyNode bool
@@ -45,7 +44,7 @@ func (w *WhatIf) begin(away []int) *fork {
 func (w *WhatIf) takeAway(f *fork, id int) {
 	n, j := w.s.nodes[id], w.s.journal
 	for _, h := range w.holds[id] {
-		f.add(h.mover, len(h.pods))
+		w.displace(f, h.mover, len(h.pods))
 		h.mover.pods = append(h.mover.pods, h.pods...)
 		w.count(f, h.mover.class, n, -len(h.pods))
 	}
@@ -64,10 +63,13 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 	}
 }
 
-// add says that n more pods of the displaced class have to be placed.
-func (f *fork) add(m *displacedClass, n int) {
+// displace says that n more pods of the displaced class have to be placed.
+func (w *WhatIf) displace(f *fork, m *displacedClass, n int) {
 	if m.left == 0 && len(m.pods) == 0 && !slices.Contains(f.displaced, m) {
 		f.displaced = append(f.displaced, m)
+		if m.item != nil {
+			w.s.journal.item(m.item)
+		}
 	}
 	m.left += n
 }
@@ -89,12 +91,6 @@ func (w *WhatIf) Drop() {
 func (w *WhatIf) settleFork() {
 	for _, m := range w.fork.displaced {
 		m.left, m.pods = 0, m.pods[:0]
-		if m.item != nil {
-			m.item.empty()
-		}
-	}
-	for _, it := range w.fork.items {
-		it.empty()
 	}
 	w.s.journal.keep()
 	w.s.newNodes, w.s.podGroups, w.fork = nil, nil, nil

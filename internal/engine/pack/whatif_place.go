@@ -205,6 +205,7 @@ func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, mayLa
 	return placeOne(w.pins(m), m.class.together(m.left), func(it *podGroup, want int, place attempt) bool {
 		before := it.left
 		it.left, it.pool = want, nil
+		w.s.journal.item(it)
 		got := place(it, want)
 		it.left = before
 		m.left -= got
