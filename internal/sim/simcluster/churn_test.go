@@ -144,7 +144,7 @@ func play(t *testing.T, hours int, between func(h *simcluster.Cluster, minute in
 		defer f.Close()
 		l.said = slog.NewTextHandler(f, nil)
 	}
-	simcluster.Run(t, simcluster.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true"}}, func(h *simcluster.Cluster) {
+	simcluster.Run(t, simcluster.Options{World: many, Seed: *churnSeed, Log: l, Env: map[string]string{"FEATURE_GATES": "SpotToSpotConsolidation=true", "DISABLE_LEADER_ELECTION": "true"}}, func(h *simcluster.Cluster) {
 		l.h = h
 		h.Apply(simcluster.Defaults)
 		c := newChurn(h)
