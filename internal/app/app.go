@@ -104,6 +104,8 @@ type Surroundings struct {
 	AWS        session.Options // Version and Middleware are the controller's own
 	Metrics    prometheus.Registerer
 	Log        *slog.Logger
+	// Without are mechanisms of disruption to do without (disrupt.Mechanisms). It is for measurements of what each earns.
+	Without []string
 }
 
 // RunIn runs a controller in given surroundings until ctx ends. Several can run in one process, each with a registry of
@@ -127,7 +129,10 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
-	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now)}
+	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now), without: map[string]bool{}}
+	for _, mechanism := range around.Without {
+		p.without[mechanism] = true
+	}
 	if err := p.wire(ctx); err != nil {
 		return err
 	}
@@ -156,6 +161,7 @@ type process struct {
 	applier  *apply.Applier     // see buyer
 	// consolidation decides which nodes go; nil until it is wired.
 	consolidation *disrupt.Loop
+	without       map[string]bool // mechanisms of consolidation
 }
 
 // logger is the log of one of the process's loops, under the name that log pipelines know it by where Karpenter has it too.

@@ -58,6 +58,7 @@ func (p *process) disruption(c *gate) error {
 		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
 		Options:  ConsolidationOptions(p.Settings),
 		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption, Decided: p.ring.SetDisruption,
+		Without: p.without,
 	}
 	drift := &disrupt.Drift{
 		Queue: queue, State: p.cache, Problem: problems.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,

@@ -67,6 +67,16 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	l.savingsHorizon.see(problem.Nodes, l.spare(), now)
 	v.problem.Options.SavingsHorizon, v.problem.Options.Regrowth, v.problem.Options.NormalSlack = l.savingsHorizon.horizon, l.savingsHorizon.returns, l.savingsHorizon.tight
 	v.problem.Options.MisplacedPercent = l.Governor.Misplaced(l.savingsHorizon.bill(), now)
+	o := &v.problem.Options
+	if l.without("horizon") {
+		o.SavingsHorizon = mostHorizon
+	}
+	if l.without("regrowth") {
+		o.Regrowth, o.NormalSlack = nil, 0
+	}
+	if l.without("misplaced") {
+		o.MisplacedPercent = 0
+	}
 	v.shield(problem)
 	return v
 }
@@ -99,11 +109,14 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
 		v.next = until
 	}
-	for _, block := range []func() (disrupt.Reason, time.Time){
+	for i, block := range []func() (disrupt.Reason, time.Time){
 		func() (disrupt.Reason, time.Time) { return l.Governor.blocks(n, l.State.Pod, now) },
 		func() (disrupt.Reason, time.Time) { return l.setbacks.blocks(n.Claim, now) },
 		func() (disrupt.Reason, time.Time) { return earning(n, s.claim, v.loose, now) },
 	} {
+		if i == 0 && l.without("resting") || i == 2 && l.without("earning") {
+			continue
+		}
 		r, until := block()
 		if r.Code == "" {
 			continue

@@ -57,6 +57,8 @@ type Loop struct {
 	LeftAlone func(providerID string) bool
 	// Decided, if set, is told of each decision, with for how long its moves have stood.
 	Decided func(*disrupt.Decision)
+	// Without are mechanisms to do without, of Mechanisms.
+	Without map[string]bool
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
@@ -175,6 +177,19 @@ func (l *Loop) round(ctx context.Context) error {
 // act starts what has been confirmed.
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
+	if l.without("waits") || l.without("onto") {
+		plain := *d
+		plain.Moves = slices.Clone(d.Moves)
+		for i := range plain.Moves {
+			if m := &plain.Moves[i]; l.without("waits") {
+				m.Wait = 0
+			}
+			if l.without("onto") {
+				plain.Moves[i].Onto = 0
+			}
+		}
+		d = &plain
+	}
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	if l.Decided != nil {
@@ -187,7 +202,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	}
 	p := v.problem
 	l.findings.Note(d.ByMovingPods(), now, l.lasting())
-	if d.SavesLittle() && l.Options.LongestWait() > 0 {
+	if d.SavesLittle() && l.Options.LongestWait() > 0 && !(l.without("turns") && l.without("findings")) {
 		confirmed = l.delaySmallSavings(v, moves, confirmed, now)
 	} else if l.mixed(moves, confirmed) {
 		narrowed, decided := l.narrow(v)
@@ -241,7 +256,7 @@ func (l *Loop) mixed(moves, confirmed []disrupt.Move) bool {
 func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	until, why, open := l.Governor.Open(now)
 	l.Metrics.Disruption.Breaker.Set(0)
-	if !open {
+	if !open || l.without("breaker") {
 		return moves
 	}
 	l.Metrics.Disruption.Breaker.Set(1)

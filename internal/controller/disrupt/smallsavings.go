@@ -56,13 +56,13 @@ func (l *Loop) delaySmallSavings(v *view, all, confirmed []disrupt.Move, now tim
 	}
 	for i := range all {
 		m := &all[i]
-		if len(pods) == 0 && m.Cause != disrupt.Empty && l.findings.Lasted(m.Saving, now) >= l.lasting() && l.confirmation.Settled(m.Nodes) {
+		if len(pods) == 0 && !l.without("findings") && m.Cause != disrupt.Empty && l.findings.Lasted(m.Saving, now) >= l.lasting() && l.confirmation.Settled(m.Nodes) {
 			pods = append(pods, m)
 		}
 	}
 	taken, most := l.onTheWay(v, now), len(v.problem.Nodes)/onePerNodes
 	for _, m := range pods {
-		if taken > 0 && taken+len(m.Nodes) > most {
+		if taken > 0 && !l.without("turns") && taken+len(m.Nodes) > most {
 			break // those behind it wait for it, or it would wait for ever
 		}
 		taken += len(m.Nodes)

@@ -71,6 +71,8 @@ type Options struct {
 	History int
 	// Actors changes how pods behave.
 	Actors actors.Options
+	// Without are mechanisms that the controller does without (disrupt.Mechanisms): what each of them earns is measured so.
+	Without []string
 	// Stalled, if set, is called outside the bubble before the test binary gives up a cluster that stands still. It returns
 	// what helps to play it again.
 	Stalled func() string

@@ -86,6 +86,7 @@ type ledger struct {
 	moved    int
 	launched int
 	bill     float64 // micro-USD until now
+	hourly   float64 // micro-USD per hour, as of now
 	seen     time.Time
 	judged   time.Time // since when commands are judged
 }
@@ -226,13 +227,16 @@ func (l *ledger) look() {
 		hours = 0
 	}
 	l.seen = now
+	l.hourly = 0
 	running, byID := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
 	for _, i := range instances {
 		claim := i.Tags["karpenter.sh/nodeclaim"]
 		byID[i.ID], byID[claim] = i, i
 		if i.State == world.StatePending || i.State == world.StateRunning {
 			running[i.ID], running[claim] = true, true
-			l.bill += l.price(i) * hours
+			price := l.price(i)
+			l.bill += price * hours
+			l.hourly += price
 		}
 	}
 	for id, i := range byID {
