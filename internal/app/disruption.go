@@ -67,10 +67,7 @@ func (p *process) disruption(c *gate) error {
 	if shop := p.shop(c); shop != nil {
 		drift.Bare = shop.Bare
 	}
-	queue.Finished = func(c disrupt.Command, failed string) {
-		drift.Finished(c, failed)
-		p.consolidation.Finished(c, failed)
-	}
+	queue.Finished = drift.Finished
 	writer := &disrupt.Consolidatable{Client: p.GetClient(), State: p.cache, Metrics: p.metrics, Log: p.logger("nodeclaim.disruption"), Clock: p.clock()}
 	return errors.Join(p.Add(manager.RunnableFunc(queue.Run)), p.Add(p.consolidation), p.Add(drift), p.Add(manager.RunnableFunc(writer.Run)))
 }

@@ -109,18 +109,7 @@ func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now t
 	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
 		v.next = until
 	}
-	for i, block := range []func() (disrupt.Reason, time.Time){
-		func() (disrupt.Reason, time.Time) { return l.Governor.blocks(n, l.State.Pod, now) },
-		func() (disrupt.Reason, time.Time) { return l.setbacks.blocks(n.Claim, now) },
-		func() (disrupt.Reason, time.Time) { return earning(n, s.claim, v.loose, now) },
-	} {
-		if i == 0 && l.without("resting") || i == 2 && l.without("earning") {
-			continue
-		}
-		r, until := block()
-		if r.Code == "" {
-			continue
-		}
+	if r, until := held(n, s.claim, v.loose, now); r.Code != "" && !l.without("hold") {
 		out.Blocks, out.Soon = append(out.Blocks, r), 0
 		if v.next.IsZero() || until.Before(v.next) {
 			v.next = until

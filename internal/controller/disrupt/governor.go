@@ -11,14 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 const (
-	// restFor is how long pods stay where a move has brought them.
-	restFor = 10 * time.Minute
 	// judgeFor is how long after a command an instance that has to be launched for its pods tells that the plan was wrong.
 	judgeFor = 5 * time.Minute
 	// lookBack is how long a command counts, by what it was to save, and an instance that was launched in spite of it.
@@ -31,16 +27,14 @@ const (
 	openFor, mostOpen = 10 * time.Minute, 2 * time.Hour
 )
 
-// Governor keeps consolidation from doing harm: it lets pods rest where a move has brought them, and stops when instances
-// have to be launched for pods that were said to fit elsewhere.
+// Governor keeps consolidation from doing harm: it stops it when instances have to be launched for pods that were said to fit
+// elsewhere.
 //
 // Its memory is this process's own: a new leader begins with an open mind.
 //
 // Concurrency: safe.
 type Governor struct {
 	mu sync.Mutex
-	// moved is when pods of an owner were last moved by consolidation.
-	moved map[types.UID]time.Time
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
@@ -76,7 +70,7 @@ type Launch struct {
 
 // NewGovernor returns a governor that knows nothing yet.
 func NewGovernor() *Governor {
-	return &Governor{moved: map[types.UID]time.Time{}}
+	return &Governor{}
 }
 
 // ownerOf is what the pod's next incarnation has in common with it: its controller; "" if it has none.
@@ -92,46 +86,13 @@ func ownerOf(pod *corev1.Pod) types.UID {
 func (g *Governor) Moving(pods []*corev1.Pod, old, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for owner, at := range g.moved {
-		if now.Sub(at) >= 2*restFor {
-			delete(g.moved, owner)
-		}
-	}
 	m := move{at: now, saving: saving, came: g.past.begin(old, now), owners: map[types.UID]int{}}
 	for _, p := range pods {
 		if owner := ownerOf(p); owner != "" {
-			g.moved[owner], m.owners[owner] = now, count(owner)
+			m.owners[owner] = count(owner)
 		}
 	}
 	g.moves = append(g.moves, m)
-}
-
-// blocks says whether pods on the node were brought there by a move a short time ago, and until when they rest. Pods are
-// known again by their owner and their age: an owner whose pods were moved, and a pod that is younger than the move.
-func (g *Governor) blocks(n *cluster.Node, pod func(cluster.PodRef) *corev1.Pod, now time.Time) (r disrupt.Reason, until time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.moved) == 0 {
-		return r, until
-	}
-	for _, p := range n.Pods {
-		if p.Daemon || p.Mirror || p.CreatedAt.IsZero() || now.Sub(p.CreatedAt) >= restFor {
-			continue
-		}
-		obj := pod(p.PodRef)
-		if obj == nil {
-			continue
-		}
-		at, ok := g.moved[ownerOf(obj)]
-		if !ok || p.CreatedAt.Before(at.Truncate(time.Second)) {
-			continue
-		}
-		if end := p.CreatedAt.Add(restFor); end.After(until) {
-			until = end
-			r = disrupt.Reason{Code: disrupt.Resting, Pod: p.PodRef.String(), Want: restFor.String()}
-		}
-	}
-	return r, until
 }
 
 // Launched notes instances that were launched. It returns what to say when that opens the breaker. An owner that has more pods

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 func ownedBy(owner string) *corev1.Pod {
@@ -19,31 +18,6 @@ func ownedBy(owner string) *corev1.Pod {
 }
 
 func always(n int) func(types.UID) int { return func(types.UID) int { return n } }
-
-func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
-	begun := time.Unix(100_000, 0)
-	for sentence, tt := range map[string]struct {
-		owner string
-		born  time.Duration // after the move
-		now   time.Duration
-		rests bool
-	}{
-		"a pod that came by the move":           {"web", time.Second, time.Minute, true},
-		"a pod that was there before":           {"web", -time.Second, time.Minute, false},
-		"a pod of something that was moved not": {"db", time.Second, time.Minute, false},
-		"a pod that has rested":                 {"web", time.Second, restFor + time.Second, false},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(1), begun)
-			n := &cluster.Node{Pods: []*cluster.Pod{{CreatedAt: begun.Add(tt.born)}}}
-			r, until := g.blocks(n, func(cluster.PodRef) *corev1.Pod { return ownedBy(tt.owner) }, begun.Add(tt.now))
-			if (r.Code != "") != tt.rests || tt.rests && !until.Equal(begun.Add(tt.born+restFor)) {
-				t.Errorf("got %q until %v", r.Text(), until)
-			}
-		})
-	}
-}
 
 // launched is instances at a price for a pod each of an owner, which is younger than every move here.
 func launched(n int, price catalog.MicroUSD, owner string) []Launch {

@@ -62,7 +62,6 @@ type Loop struct {
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
-	setbacks       Setbacks
 	savingsHorizon savingsHorizon
 	engine         *disrupt.Engine
 	confirmation   confirmation.Tracker
@@ -94,11 +93,6 @@ func (l *Loop) spare() catalog.MicroUSD {
 		return d.Spare
 	}
 	return 0
-}
-
-// Finished is told how each command ended.
-func (l *Loop) Finished(c Command, failed string) {
-	l.setbacks.Finished(c, failed, l.Clock.Now())
 }
 
 // Launched tells the governor what instances had to be launched, and for which pods.
@@ -320,7 +314,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	for i := range moves {
 		c := command(&moves[i], v)
 		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
-			c.Earning = min(2*l.Options.Payback(&moves[i]), longestEarning)
+			c.Hold = min(2*l.Options.Payback(&moves[i]), longestHold)
 		}
 		l.confirmation.Forget(moves[i].Nodes)
 		g.Go("disruption", func() error {

@@ -251,6 +251,9 @@ func (q *Queue) admit(f *execution) error {
 }
 
 func (q *Queue) begin(ctx context.Context, f *execution) error {
+	if err := q.holdFilled(ctx, f); err != nil {
+		return err
+	}
 	errs := q.each(f.Nodes, func(g Going) error { return q.mark(ctx, f, g) })
 	var marked []Going
 	for i, err := range errs {
@@ -276,8 +279,8 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 		return nil
 	}
 	o := apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
-	if f.Earning > 0 {
-		o.Earning = f.begun.Add(f.Earning)
+	if f.Hold > 0 {
+		o.Hold = f.begun.Add(f.Hold)
 	}
 	created, err := q.Launcher.Replace(ctx, o)
 	for _, c := range created {

@@ -11,8 +11,7 @@ var Mechanisms = []string{
 	"horizon",   // how long a saving lasts is learned; without it, a day
 	"regrowth",  // how much of a saving is launched again is learned
 	"misplaced", // how much is launched again because pods do not lie as planned is learned
-	"resting",   // pods rest where a move has brought them
-	"earning",   // an instance that a move has launched stays until that has paid back
+	"hold",      // nodes are left alone that a move has just filled or launched
 	"breaker",
 }
 
