@@ -224,6 +224,9 @@ func TestMovesPayBack(t *testing.T) {
 	for _, u := range unpaid {
 		t.Log(u)
 	}
+	if l.unknown > 1 {
+		t.Errorf("of %d instances it is not known what they were launched for", l.unknown)
+	}
 	if l.moved == 0 {
 		t.Error("nothing was moved: this shows nothing")
 	}
