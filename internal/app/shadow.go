@@ -20,7 +20,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/shadow"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	engine "github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/readonly"
@@ -72,10 +71,8 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	problems := &provision.Problems{
 		State: p.cache, Types: provider, Subnets: provider.Subnets, Pack: PackOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
 	}
-	options := ConsolidationOptions(p.Settings)
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: p.cache, Guard: guard, Synced: p.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
-		Lasting: confirmation.Lasting(&options),
 		Problem: p.withFixed(problems, provider), Solve: pack.NewEngine().Solve, Disrupt: p.forecast(problems),
 	}
 	if err := errors.Join(

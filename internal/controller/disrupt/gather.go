@@ -64,18 +64,13 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.nodes[n.Name] = n
 		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
-	l.savingsHorizon.see(problem.Nodes, l.spare(), now)
-	v.problem.Options.SavingsHorizon, v.problem.Options.Regrowth, v.problem.Options.NormalSlack = l.savingsHorizon.horizon, l.savingsHorizon.returns, l.savingsHorizon.tight
-	v.problem.Options.MisplacedPercent = l.Governor.Misplaced(l.savingsHorizon.bill(), now)
-	o := &v.problem.Options
+	l.survival.see(problem.Nodes, l.Queue.Awaited, now)
+	v.problem.Options.SavingsHorizon, v.problem.Options.Survival = l.survival.horizon, l.survival.curve
+	if l.without("survival") {
+		v.problem.Options.Survival = nil
+	}
 	if l.without("horizon") {
-		o.SavingsHorizon = mostHorizon
-	}
-	if l.without("regrowth") {
-		o.Regrowth, o.NormalSlack = nil, 0
-	}
-	if l.without("misplaced") {
-		o.MisplacedPercent = 0
+		v.problem.Options.SavingsHorizon = mostHorizon
 	}
 	v.shield(problem)
 	return v

@@ -38,7 +38,6 @@ type Governor struct {
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
-	past   outcomes
 	until  time.Time     // the breaker is open
 	held   time.Duration // for how long it opened last
 	why    string
@@ -48,7 +47,6 @@ type Governor struct {
 type move struct {
 	at     time.Time
 	saving catalog.MicroUSD
-	came   *outcome
 	// judged: the breaker has opened since.
 	judged bool
 	// owners of the pods, each with how many pods it had then.
@@ -81,12 +79,12 @@ func ownerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// Moving notes that a command begins to move pods from nodes of a price, to save so much per hour. Count is how many pods an
+// Moving notes that a command begins to move pods, to save so much per hour. Count is how many pods an
 // owner has.
-func (g *Governor) Moving(pods []*corev1.Pod, old, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
+func (g *Governor) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m := move{at: now, saving: saving, came: g.past.begin(old, now), owners: map[types.UID]int{}}
+	m := move{at: now, saving: saving, owners: map[types.UID]int{}}
 	for _, p := range pods {
 		if owner := ownerOf(p); owner != "" {
 			m.owners[owner] = count(owner)
@@ -106,7 +104,6 @@ func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now ti
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
 			if m := g.movedLocked(p, count, now); m != nil {
-				m.came.again += price
 				if !m.judged {
 					n++
 				}
@@ -159,14 +156,6 @@ func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now t
 		}
 	}
 	return nil
-}
-
-// Astray is how much of what the nodes of moves cost had to be launched again, in percent, for pods that did not come to lie as
-// planned. Few moves say little in a cluster that costs much.
-func (g *Governor) Misplaced(bill catalog.MicroUSD, now time.Time) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.past.percent(bill, now)
 }
 
 // Open says whether consolidation that moves pods is held, until when, and why.

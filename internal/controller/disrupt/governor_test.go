@@ -54,7 +54,7 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), begun)
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), begun)
 			now := begun.Add(tt.after)
 			why := g.Launched(tt.launched, always(tt.count), now)
 			until, said, open := g.Open(now)
@@ -84,7 +84,7 @@ func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
 	for range 20 {
-		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 300, 60, always(9), now)
+		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 60, always(9), now)
 	}
 	if why := g.Launched(launched(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
 		t.Error(why)
@@ -95,7 +95,7 @@ func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 	now := time.Unix(100_000, 0)
 	g := NewGovernor()
 	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
-		g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), now)
+		g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
 		g.Launched(launched(tripAt, 90, "web"), always(3), now)
 		until, why, open := g.Open(now)
 		if !open || until.Sub(now) != want {

@@ -17,7 +17,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
@@ -62,16 +61,15 @@ type Loop struct {
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
-	savingsHorizon savingsHorizon
-	engine         *disrupt.Engine
-	confirmation   confirmation.Tracker
-	findings       confirmation.Findings
-	reporter       *reporter
-	seen           *cluster.Snapshot // that was decided on
-	owed           bool              // nodes with pods let empty ones go first the last time; see mixed
-	turned         bool              // every start had its turn, and nothing was found
-	due            time.Time         // when to decide though nothing has changed
-	rest           time.Time         // until when not to
+	survival     survival
+	engine       *disrupt.Engine
+	confirmation confirmation.Tracker
+	reporter     *reporter
+	seen         *cluster.Snapshot // that was decided on
+	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
+	turned       bool              // every start had its turn, and nothing was found
+	due          time.Time         // when to decide though nothing has changed
+	rest         time.Time         // until when not to
 
 	mu   sync.Mutex
 	last *disrupt.Decision
@@ -85,14 +83,6 @@ func (l *Loop) Last() *disrupt.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
-}
-
-// spare is what the last decision left to be saved.
-func (l *Loop) spare() catalog.MicroUSD {
-	if d := l.Last(); d != nil {
-		return d.Spare
-	}
-	return 0
 }
 
 // Launched tells the governor what instances had to be launched, and for which pods.
@@ -195,10 +185,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	l.findings.Note(d.ByMovingPods(), now, l.lasting())
-	if d.SavesLittle() && l.Options.LongestWait() > 0 && !(l.without("turns") && l.without("findings")) {
-		confirmed = l.delaySmallSavings(v, moves, confirmed, now)
-	} else if l.mixed(moves, confirmed) {
+	if l.mixed(moves, confirmed) {
 		narrowed, decided := l.narrow(v)
 		if decided != nil {
 			p, d, confirmed = narrowed, decided, l.known(l.governed(decided.Moves, now))
@@ -323,7 +310,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
-				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
+				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
 			}
 			return nil
 		})

@@ -167,17 +167,6 @@ func (q *Queue) Busy(claim string) bool {
 	return q.executions[claim] != nil
 }
 
-// moving is when the command began that moves the pods of a claim's node to save money, if there is one.
-func (q *Queue) moving(claim string) (begun time.Time, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	f := q.executions[claim]
-	if f == nil || f.Cause != karpv1.DisruptionReasonUnderutilized {
-		return begun, false
-	}
-	return f.begun, true
-}
-
 // Awaited reports whether a claim is a replacement that a command which is under way waits for. It holds no pods yet and is
 // not to go for that: a new leader does not know who was reserved for its room.
 func (q *Queue) Awaited(claim string) bool {

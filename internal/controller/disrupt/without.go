@@ -4,14 +4,11 @@ package disrupt
 //
 //	make ledger WITHOUT=waits
 var Mechanisms = []string{
-	"waits",     // a move of small savings stands as long as it takes to pay back
-	"turns",     // of small savings few are under way at a time
-	"findings",  // what could be saved all the time is saved though the nodes change
-	"onto",      // a move waits for the consolidateAfter of the underutilized nodes that take its pods
-	"horizon",   // how long a saving lasts is learned; without it, a day
-	"regrowth",  // how much of a saving is launched again is learned
-	"misplaced", // how much is launched again because pods do not lie as planned is learned
-	"hold",      // nodes are left alone that a move has just filled or launched
+	"waits",    // a move of small savings stands as long as it takes to pay back
+	"onto",     // a move waits for the consolidateAfter of the underutilized nodes that take its pods
+	"horizon",  // how long a saving lasts is learned; without it, a day
+	"survival", // how much of a saving is launched again is learned
+	"hold",     // nodes are left alone that a move has just filled or launched
 	"breaker",
 }
 
