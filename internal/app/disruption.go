@@ -55,7 +55,7 @@ func (p *process) disruption(c *gate) error {
 	lasting := *problems
 	lasting.Lasting = true
 	p.consolidation = &disrupt.Loop{
-		Client: p.GetClient(), Queue: queue, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
+		Client: p.GetClient(), Queue: queue, State: p.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Problem, Synced: p.synced, LeftAlone: c.LeftAlone,
 		Options:  ConsolidationOptions(p.Settings),
 		Recorder: p.recorder(), Metrics: p.metrics, Log: p.logger("disruption"), Clock: p.clock(), Record: p.recordedDisruption, Decided: p.ring.SetDisruption,
 		Without: p.without,
@@ -77,7 +77,7 @@ func (p *process) recordedDisruption(problem *engine.Problem, cause engine.Cause
 	p.ring.Add(record.OnDisruption(version.Version, problem, cause, due, d, begun))
 }
 
-// recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
+// recorded keeps a decision on pods together with the last one on consolidation, and lets the breaker know what was
 // launched for whom.
 func (p *process) recorded(d *record.Decision) {
 	if p.consolidation != nil {

@@ -127,7 +127,7 @@ func (p *process) forecast(problems *provision.Problems) func(context.Context, *
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Queue: &disrupt.Queue{}, State: p.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
+		Queue: &disrupt.Queue{}, State: p.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Problem, Log: p.log, Metrics: p.metrics, Clock: p.clock(),
 		Options: ConsolidationOptions(p.Settings),
 	}
 	return loop.Forecast

@@ -39,10 +39,10 @@ const (
 // Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
 // newest snapshot whenever something has changed, lets what it finds ripen, and hands commands to the queue.
 type Loop struct {
-	Client   client.Client
-	Queue    *Queue
-	State    LoopState
-	Governor *Governor
+	Client  client.Client
+	Queue   *Queue
+	State   LoopState
+	Breaker *Breaker
 	// Problem makes the cluster's part of a problem; it is called by one goroutine.
 	Problem func(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem
 	Options disrupt.Options
@@ -66,6 +66,7 @@ type Loop struct {
 	confirmation confirmation.Tracker
 	reporter     *reporter
 	seen         *cluster.Snapshot // that was decided on
+	restored     bool              // the breaker knows what a former leader knew
 	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
 	turned       bool              // every start had its turn, and nothing was found
 	due          time.Time         // when to decide though nothing has changed
@@ -85,16 +86,16 @@ func (l *Loop) Last() *disrupt.Decision {
 	return l.last
 }
 
-// Launched tells the governor what instances had to be launched, and for which pods.
+// Launched tells the breaker what instances had to be launched, and for which pods.
 func (l *Loop) Launched(launched []Launch) {
 	if len(launched) == 0 {
 		return
 	}
-	why := l.Governor.Launched(launched, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	why := l.Breaker.Launched(launched, l.countOwners(l.State.Snapshot()), l.Clock.Now())
 	if why == "" {
 		return
 	}
-	until, _, _ := l.Governor.Open(l.Clock.Now())
+	until, _, _ := l.Breaker.Open(l.Clock.Now())
 	l.Log.Warn("consolidation that moves pods is held", "until", until, "because", why)
 	for _, p := range l.State.Pools() {
 		l.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
@@ -128,6 +129,13 @@ func (l *Loop) Start(ctx context.Context) error {
 // round decides once if there is a reason to.
 func (l *Loop) round(ctx context.Context) error {
 	began := l.Clock.Now()
+	if !l.restored {
+		l.Breaker.restore(l.State.Pools())
+		l.restored = true
+	}
+	if err := l.writeBreaker(ctx); err != nil {
+		l.Log.Error("writing that consolidation is held; it is tried again", "error", err)
+	}
 	snapshot := l.State.Snapshot()
 	if began.Before(l.rest) || snapshot == l.seen && began.Before(l.due) {
 		return nil
@@ -233,9 +241,9 @@ func (l *Loop) mixed(moves, confirmed []disrupt.Move) bool {
 	return waits
 }
 
-// governed are the moves that the governor lets happen now.
+// governed are the moves that the breaker lets happen now.
 func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
-	until, why, open := l.Governor.Open(now)
+	until, why, open := l.Breaker.Open(now)
 	l.Metrics.Disruption.Breaker.Set(0)
 	if !open || l.without("breaker") {
 		return moves
@@ -310,7 +318,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
-				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
+				l.Breaker.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
 			}
 			return nil
 		})

@@ -1,6 +1,9 @@
 package disrupt
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
@@ -27,13 +32,11 @@ const (
 	openFor, mostOpen = 10 * time.Minute, 2 * time.Hour
 )
 
-// Governor keeps consolidation from doing harm: it stops it when instances have to be launched for pods that were said to fit
-// elsewhere.
-//
-// Its memory is this process's own: a new leader begins with an open mind.
+// Breaker stops consolidation when instances have to be launched for pods that were said to fit elsewhere. Until when it is open
+// stands on the NodePools too (breakerAnnotation), for the next leader.
 //
 // Concurrency: safe.
-type Governor struct {
+type Breaker struct {
 	mu sync.Mutex
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
@@ -66,9 +69,62 @@ type Launch struct {
 	Price catalog.MicroUSD
 }
 
-// NewGovernor returns a governor that knows nothing yet.
-func NewGovernor() *Governor {
-	return &Governor{}
+// NewBreaker returns a breaker that knows nothing yet.
+func NewBreaker() *Breaker { return &Breaker{} }
+
+// breakerAnnotation is on NodePools while the breaker is open, and after; it holds an opening.
+const breakerAnnotation = "kerf.sh/consolidation-held"
+
+// opening is that the breaker is open, for how long and why.
+type opening struct {
+	Until   time.Time       `json:"until"`
+	For     metav1.Duration `json:"for"`
+	Because string          `json:"because"`
+}
+
+// restore makes the breaker know what the pools tell of a former leader's.
+func (g *Breaker) restore(pools []*karpv1.NodePool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range pools {
+		var o opening
+		if json.Unmarshal([]byte(p.Annotations[breakerAnnotation]), &o) == nil && o.Until.After(g.until) && o.For.Duration <= mostOpen {
+			g.until, g.held, g.why = o.Until, o.For.Duration, o.Because
+		}
+	}
+}
+
+// opening is what the pools have to tell; "" while the breaker is closed.
+func (g *Breaker) opening(now time.Time) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !now.Before(g.until) {
+		return ""
+	}
+	text, _ := json.Marshal(opening{g.until.UTC().Truncate(time.Second), metav1.Duration{Duration: g.held}, g.why}) // none of it can fail
+	return string(text)
+}
+
+// writeBreaker writes on the pools until when the breaker is open.
+func (l *Loop) writeBreaker(ctx context.Context) error {
+	text := l.Breaker.opening(l.Clock.Now())
+	if text == "" {
+		return nil
+	}
+	var errs []error
+	for _, p := range l.State.Pools() {
+		if p.Annotations[breakerAnnotation] == text || !p.DeletionTimestamp.IsZero() {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{breakerAnnotation: text}}})
+		if err == nil {
+			err = client.IgnoreNotFound(l.Client.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("noting on nodepool %s that consolidation is held: %w", p.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // ownerOf is what the pod's next incarnation has in common with it: its controller; "" if it has none.
@@ -81,7 +137,7 @@ func ownerOf(pod *corev1.Pod) types.UID {
 
 // Moving notes that a command begins to move pods, to save so much per hour. Count is how many pods an
 // owner has.
-func (g *Governor) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
+func (g *Breaker) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := move{at: now, saving: saving, owners: map[types.UID]int{}}
@@ -95,7 +151,7 @@ func (g *Governor) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count fun
 
 // Launched notes instances that were launched. It returns what to say when that opens the breaker. An owner that has more pods
 // than when they were moved has grown, and says nothing about the plan.
-func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now time.Time) (opened string) {
+func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now time.Time) (opened string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
@@ -103,10 +159,8 @@ func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now ti
 	for _, b := range launched {
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
-			if m := g.movedLocked(p, count, now); m != nil {
-				if !m.judged {
-					n++
-				}
+			if m := g.movedLocked(p, count, now); m != nil && !m.judged {
+				n++
 			}
 		}
 		if n > 0 {
@@ -141,7 +195,7 @@ func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now ti
 
 // movedLocked is the move that the pod may be there for: the last of its owner's pods, a short time ago, if the owner has not
 // grown since; else nil. A pod that is older than the move waited before it, and is there for another reason.
-func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now time.Time) *move {
+func (g *Breaker) movedLocked(pod *corev1.Pod, count func(types.UID) int, now time.Time) *move {
 	owner := ownerOf(pod)
 	if owner == "" {
 		return nil
@@ -159,7 +213,7 @@ func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now t
 }
 
 // Open says whether consolidation that moves pods is held, until when, and why.
-func (g *Governor) Open(now time.Time) (until time.Time, why string, open bool) {
+func (g *Breaker) Open(now time.Time) (until time.Time, why string, open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.until, g.why, now.Before(g.until)

@@ -2,12 +2,16 @@ package disrupt
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
@@ -53,7 +57,7 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 		"instances of which the others' pods take nine tenths": {crowded(tripAt, 90), 3, time.Minute, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			g := NewGovernor()
+			g := NewBreaker()
 			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), begun)
 			now := begun.Add(tt.after)
 			why := g.Launched(tt.launched, always(tt.count), now)
@@ -82,7 +86,7 @@ func crowded(n int, price catalog.MicroUSD) []Launch {
 // Many moves of the same owners, as after a scale-down, and a single instance launched: one instance is one miss.
 func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
-	g := NewGovernor()
+	g := NewBreaker()
 	for range 20 {
 		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 60, always(9), now)
 	}
@@ -93,7 +97,7 @@ func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 
 func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 	now := time.Unix(100_000, 0)
-	g := NewGovernor()
+	g := NewBreaker()
 	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
 		g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
 		g.Launched(launched(tripAt, 90, "web"), always(3), now)
@@ -103,4 +107,39 @@ func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 		}
 		now = until
 	}
+}
+
+// The leader ends while the breaker is open; the next one finds that on the pools, and for how long it was, and says it on a pool
+// that has come since.
+func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		pool := h.pool.DeepCopy()
+		pool.ResourceVersion = ""
+		if err := h.api.Create(t.Context(), pool); err != nil {
+			t.Fatal(err)
+		}
+		l := &Loop{Client: h.api, State: h.cache, Breaker: NewBreaker(), Clock: clock.RealClock{}}
+		l.Breaker.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), time.Now())
+		l.Breaker.Launched(launchedFor(tripAt, 90, "web", time.Now()), always(3), time.Now())
+		until, why, open := l.Breaker.Open(time.Now())
+		if err := l.writeBreaker(t.Context()); err != nil || !open {
+			t.Fatalf("open %t: %v", open, err)
+		}
+		var stored karpv1.NodePool
+		if err := h.api.Get(t.Context(), client.ObjectKeyFromObject(pool), &stored); err != nil {
+			t.Fatal(err)
+		}
+		next := NewBreaker()
+		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}})
+		got, said, open := next.Open(time.Now())
+		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.held != openFor {
+			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.held, until, why)
+		}
+		time.Sleep(openFor)
+		if next.opening(time.Now()) != "" {
+			t.Error("a breaker that has closed is written down")
+		}
+	})
 }
