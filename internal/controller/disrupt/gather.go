@@ -88,29 +88,13 @@ func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
 
 // consider says what is known of a node beyond the cluster.
 func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeStanding, now time.Time) disrupt.Node {
-	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim)}
-	s.leftAlone = l.LeftAlone != nil && l.LeftAlone(n.ProviderID)
-	out := disrupt.Node{Name: n.Name, Blocks: s.blocks(), LifetimeLeft: s.lifetimeLeft(now)}
-	if s.pool != nil && s.pool.IsStatic() {
-		return out
+	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim),
+		leftAlone: l.LeftAlone != nil && l.LeftAlone(n.ProviderID), loose: v.loose, now: now}
+	blocks, next, soon := s.blocks()
+	if !next.IsZero() && (v.next.IsZero() || next.Before(v.next)) {
+		v.next = next
 	}
-	r, until := s.waits(now)
-	if r.Code != "" {
-		if !until.IsZero() && len(out.Blocks) == 0 {
-			out.Soon = until.Sub(now)
-		}
-		out.Blocks = append(out.Blocks, r)
-	}
-	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
-		v.next = until
-	}
-	if r, until := held(n, s.claim, v.loose, now); r.Code != "" && !l.without("hold") {
-		out.Blocks, out.Soon = append(out.Blocks, r), 0
-		if v.next.IsZero() || until.Before(v.next) {
-			v.next = until
-		}
-	}
-	return out
+	return disrupt.Node{Name: n.Name, Blocks: blocks, Soon: soon, LifetimeLeft: s.lifetimeLeft(now)}
 }
 
 // shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.

@@ -12,7 +12,6 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
@@ -33,13 +32,13 @@ const (
 // held says whether consolidation leaves a node alone for what a move has done to it, and until when. That stands on its claim
 // (apply.HoldUntilAnnotation), so that the next leader knows it. Where a move has filled or launched the node, that ends when it
 // has no pods, for it is of no use to the move, or when the cluster is loose, for it is of little.
-func held(n *cluster.Node, claim *karpv1.NodeClaim, loose bool, now time.Time) (r disrupt.Reason, until time.Time) {
-	if claim == nil || claim.Annotations[apply.HoldUntilAnnotation] == "" {
+func (s *subject) held() (r disrupt.Reason, until time.Time) {
+	if s.claim == nil || s.claim.Annotations[apply.HoldUntilAnnotation] == "" {
 		return r, until
 	}
-	until, err := time.Parse(time.RFC3339, claim.Annotations[apply.HoldUntilAnnotation])
-	why, _, moved := strings.Cut(claim.Annotations[apply.HoldReasonAnnotation], apply.ByCommand)
-	if err != nil || !now.Before(until) || moved && (loose || empty(n)) {
+	until, err := time.Parse(time.RFC3339, s.claim.Annotations[apply.HoldUntilAnnotation])
+	why, _, moved := strings.Cut(s.claim.Annotations[apply.HoldReasonAnnotation], apply.ByCommand)
+	if err != nil || !s.now.Before(until) || moved && (s.loose || empty(s.node)) {
 		return r, time.Time{}
 	}
 	return disrupt.Reason{Code: disrupt.Held, Want: until.UTC().Format(time.RFC3339), Detail: why}, until

@@ -42,7 +42,7 @@ func TestAHeldNodeIsLeftAlone(t *testing.T) {
 		"one whose claim is not known":    {used, nil, 0, false, false},
 		"one with a note of another kind": {used, claim("tomorrow", ""), 0, false, false},
 	} {
-		r, end := held(tt.node, tt.claim, tt.loose, now.Add(tt.after))
+		r, end := (&subject{node: tt.node, claim: tt.claim, loose: tt.loose, now: now.Add(tt.after)}).held()
 		if (r.Code != "") != tt.held || end.IsZero() == tt.held || strings.Contains(r.Text(), "1234") {
 			t.Errorf("%s: %q until %s", name, r.Text(), end)
 		}
