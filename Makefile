@@ -117,6 +117,11 @@ bench-rest: ## what the controller takes at rest, and while 1 % of the pods are 
 	for churn in $(or $(CHURN),0 1); do for size in $(or $(SIZES),100/1500/2 1000/15000/5 2500/50000/10 5000/100000/10); do IFS=/ read -r nodes pods pools <<< "$$size"; \
 	go test ./internal/sim/simcluster -run '^TestRest$$' -count=1 -timeout 0 -v -rest-nodes "$$nodes" -rest-pods "$$pods" -rest-pools "$$pools" -rest-churn "$$churn"; done; done
 
+.PHONY: ledger
+ledger: ## what clusters cost and whether their moves pay back: SIZES=150,1000 LOADS=steady,breathing,falling,daily SEEDS=1-20 HOURS=6 WITHOUT=waits/turns
+	go test ./internal/sim/simcluster -run '^TestLedger$$' -count=1 -timeout 0 -v -ledger-sizes '$(or $(SIZES),150)' -ledger-seeds '$(or $(SEEDS),1-20)' -ledger-hours $(or $(HOURS),6) \
+	$(if $(LOADS),-ledger-loads '$(LOADS)') $(if $(WITHOUT),-ledger-without '/$(WITHOUT)') $(if $(RUNS),-ledger-runs '$(abspath $(RUNS))')
+
 .PHONY: bench-e2e
 bench-e2e: build ## how soon a lone pod is served, and a thousand pods, on a real control plane
 	go test -C controlplane ./e2e -run '^$$' -bench . -benchtime 1x -timeout 30m

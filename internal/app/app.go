@@ -98,6 +98,8 @@ type Surroundings struct {
 	AWS        session.Options // Version and Middleware are the controller's own
 	Metrics    prometheus.Registerer
 	Log        *slog.Logger
+	// Without are mechanisms of disruption to do without (disrupt.Mechanisms). It is for measurements of what each earns.
+	Without []string
 }
 
 // RunIn runs a controller in given surroundings until ctx ends. Several can run in one process, each with a registry of
@@ -121,7 +123,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
-	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now)}, launchingProvider)
+	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now), without: around.Without}, launchingProvider)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ type surroundings struct {
 	config   *rest.Config
 	ring     *decisions.Ring    // keeps the last decisions; nil keeps none
 	services *dependency.Health // of AWS
+	without  []string           // mechanisms of disruption
 }
 
 // newDeps makes what loops need. provide makes the provider of what stands above it.

@@ -43,9 +43,10 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	lasting := *problems
 	lasting.Lasting = true
 	consolidation := &disrupt.Loop{
-		Client: d.GetClient(), Queue: queue, State: d.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Client: d.GetClient(), Queue: queue, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
 		Options:  ConsolidationOptions(d.Settings),
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
+		Without: map[string]bool{},
 	}
 	drifted := &disrupt.Drift{
 		Queue: queue, State: d.cache, Problem: problems.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
@@ -54,10 +55,10 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	if d.shop != nil {
 		drifted.Bare = d.shop.Bare
 	}
-	queue.Finished = func(c disrupt.Command, failed string) {
-		drifted.Finished(c, failed)
-		consolidation.Finished(c, failed)
+	for _, mechanism := range d.without {
+		consolidation.Without[mechanism] = true
 	}
+	queue.Finished = drifted.Finished
 	return queue, consolidation, drifted
 }
 

@@ -21,7 +21,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/shadow"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	engine "github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/readonly"
@@ -65,10 +64,8 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	problems := &provision.Problems{
 		State: d.cache, Types: d.provider, Subnets: d.provider.Subnets, Pack: PackOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
 	}
-	options := ConsolidationOptions(d.Settings)
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: d.cache, Guard: guard, Synced: d.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,
-		Lasting: confirmation.Lasting(&options),
 		Problem: d.withFixed(problems, d.provider), Solve: pack.NewEngine().Solve, Disrupt: d.forecast(problems),
 	}
 	if err := errors.Join(
@@ -124,7 +121,7 @@ func (d *deps) forecast(problems *provision.Problems) func(context.Context, *clu
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Queue: &disrupt.Queue{}, State: d.cache, Governor: disrupt.NewGovernor(), Problem: lasting.Problem, Log: d.log, Metrics: d.metrics, Clock: d.clock(),
+		Queue: &disrupt.Queue{}, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Problem, Log: d.log, Metrics: d.metrics, Clock: d.clock(),
 		Options: ConsolidationOptions(d.Settings),
 	}
 	return loop.Forecast

@@ -97,7 +97,7 @@ func withoutSwitch() [][4]string {
 		{"pods for which a node was launched", "the scheduler finds it by itself", "are nominated to it (`--kerf-nominate=false`)", "without it the scheduler puts pods where they keep another node from going"},
 		{"confirmation of a move", "15 s after it was found, once", "5 s, decision after decision; empty nodes at once", "it only decides which moves are false alarms"},
 		{"`consolidateAfter`", "from 0 s", "at least 2 s, and 20 s on a node that no pod has reached yet", "a node whose pods are about to be bound would be removed under them"},
-		{"nodes that a move has launched or filled", "may be moved again at once", "are kept for a while ([consolidation](../consolidation.md#nodes-and-pods-that-have-just-been-moved))", "it only keeps pods from being moved again and again"},
+		{"nodes that a move has launched or filled", "may be moved again at once", "are kept for a while ([consolidation](../consolidation.md#held-nodes))", "it only keeps pods from being moved again and again"},
 		{"moves that do not come true", "go on", "are held for ten minutes and more", "it only keeps pods from being moved in vain"},
 		{"spot prices of a move", "those of the moment", "what runs counts at the least, what would be launched at the most of six hours", "a price of a moment moves no pods"},
 		{"replacements of a move", "are waited for up to an hour, and kept when the move is given up", "are waited for ten minutes, and terminated if nothing runs on them", "idle instances cost money"},

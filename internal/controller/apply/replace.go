@@ -16,16 +16,21 @@ import (
 // that those nodes bear too.
 const CommandAnnotation = "kerf.sh/disruption-command"
 
-// EarningAnnotation is on NodeClaims that were launched to save money; its value (RFC 3339) is until when consolidation lets
-// the instance stay so that it does.
-const EarningAnnotation = "kerf.sh/earning-until"
+// HoldUntilAnnotation is on NodeClaims that consolidation leaves alone for a time; its value (RFC 3339) is until when.
+// HoldReasonAnnotation says why: in words, and at the end, after ByCommand, by which command, where that would end the hold if
+// it were taken back. Whoever takes the first off ends the hold.
+const (
+	HoldUntilAnnotation  = "kerf.sh/hold-until"
+	HoldReasonAnnotation = "kerf.sh/hold-reason"
+	ByCommand            = " by disruption "
+)
 
 // Order is what has to be there before nodes go: instances to launch, and room on instances that stay. Its pods still run.
 type Order struct {
 	// Command is the ID that is written to the claims.
 	Command string
-	// Earning is until when the instances are to stay so that launching them pays back; zero: nothing is said of that.
-	Earning    time.Time
+	// Hold is until when the instances are held so that launching them pays back; zero: they are not.
+	Hold       time.Time
 	NewNodes   []plan.NewNode
 	Placements []plan.Placement
 	// Pools are those of the problem that the decision answers, with their types.
@@ -71,8 +76,9 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 			return nil, &RefusedError{*refusal}
 		}
 		b.claim.Annotations[CommandAnnotation] = o.Command
-		if !o.Earning.IsZero() {
-			b.claim.Annotations[EarningAnnotation] = o.Earning.UTC().Format(time.RFC3339)
+		if !o.Hold.IsZero() {
+			b.claim.Annotations[HoldUntilAnnotation] = o.Hold.UTC().Format(time.RFC3339)
+			b.claim.Annotations[HoldReasonAnnotation] = "it was launched to save money and has not paid back yet" + ByCommand + o.Command
 		}
 		launches = append(launches, b)
 	}

@@ -33,8 +33,10 @@ type Command struct {
 	Why string
 	// Saving per hour at best; 0 when money is not the reason.
 	Saving catalog.MicroUSD
-	// Earning is for how long the new nodes are to stay so that the command pays back; 0 when money is not the reason.
-	Earning time.Duration
+	// Hold is for how long the new nodes are held so that the command pays back; 0 when money is not the reason.
+	Hold time.Duration
+	// Filled are the claims of nodes that are kept and held because pods are moved to them.
+	Filled []string
 	// Policy is the consolidation policy that decided, and Kind the consolidation_type of the metrics; both are empty when
 	// it is not consolidation.
 	Policy karpv1.ConsolidationPolicy

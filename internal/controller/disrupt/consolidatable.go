@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,6 +73,10 @@ type Consolidatable struct {
 	Clock   clock.WithTicker
 
 	from int // where in the list of nodes the next round begins, so that each comes to its turn
+	// seen and pools are what the last round looked at, and due is when to look again though neither changes.
+	seen  *cluster.Snapshot
+	pools []*karpv1.NodePool
+	due   time.Time
 }
 
 // Run writes until ctx ends.
@@ -92,27 +97,35 @@ func (c *Consolidatable) Run(ctx context.Context) error {
 }
 
 func (c *Consolidatable) round(ctx context.Context) error {
+	now, snapshot, live := c.Clock.Now(), c.State.Snapshot(), c.State.Pools()
+	if snapshot == c.seen && now.Before(c.due) && slices.Equal(live, c.pools) {
+		return nil
+	}
+	c.seen, c.pools, c.due = snapshot, live, now.Add(safety)
 	pools := map[string]*karpv1.NodePool{}
-	for _, p := range c.State.Pools() {
+	for _, p := range live {
 		pools[p.Name] = p
 	}
-	now := c.Clock.Now()
 	writes := 0
 	var errs []error
-	nodes := c.State.Snapshot().Nodes
+	nodes := snapshot.Nodes
 	for i := range nodes {
-		at := (c.from + i) % len(nodes)
-		n := nodes[at]
+		place := (c.from + i) % len(nodes)
+		n := nodes[place]
 		pool, claim := pools[n.Pool], c.State.Claim(n.Claim)
 		if pool == nil || claim == nil || !claim.DeletionTimestamp.IsZero() || n.Deleting {
 			continue
 		}
-		next := observed(claim, pool, c.State.LastPodEvent(n.Name), now)
+		next, at := observed(claim, pool, c.State.LastPodEvent(n.Name), now)
+		if at.After(now) && at.Before(c.due) {
+			c.due = at
+		}
 		if next == nil {
 			continue
 		}
+		c.due = now // somebody else may write meanwhile
 		if writes++; writes > writesAtOnce {
-			c.from = at
+			c.from = place
 			break
 		}
 		err := c.Client.Status().Patch(ctx, next, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}))
@@ -123,16 +136,16 @@ func (c *Consolidatable) round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// observed is the claim with what is to be written on it; nil when that is there already.
-func observed(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent, now time.Time) *karpv1.NodeClaim {
+// observed is the claim with what is to be written on it, nil when that is there already, and when it may be consolidated.
+func observed(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent, now time.Time) (next *karpv1.NodeClaim, at time.Time) {
 	at, ever := consolidatableAt(claim, pool, lastPodEvent)
 	may := ever && !now.Before(at)
 	told := claim.StatusConditions().IsTrue(karpv1.ConditionTypeConsolidatable)
 	late := lastPodEvent.Sub(claim.Status.LastPodEventTime.Time) >= between(pool)
 	if may == told && !late {
-		return nil
+		return nil, at
 	}
-	next := claim.DeepCopy()
+	next = claim.DeepCopy()
 	conditions := next.StatusConditions().WithClock(func() time.Time { return now })
 	if may {
 		conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
@@ -142,7 +155,7 @@ func observed(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent, now 
 	if lastPodEvent.After(next.Status.LastPodEventTime.Time) {
 		next.Status.LastPodEventTime = metav1.NewTime(lastPodEvent)
 	}
-	return next
+	return next, at
 }
 
 // between is the least time between two pod events that are written.

@@ -50,7 +50,7 @@ func TestWhatIsWrittenAboutConsolidation(t *testing.T) {
 				event = begun.Add(tt.event)
 			}
 			got := ""
-			if next := observed(claim, pool, event, begun.Add(tt.now)); next != nil {
+			if next, _ := observed(claim, pool, event, begun.Add(tt.now)); next != nil {
 				is := next.StatusConditions().Get(karpv1.ConditionTypeConsolidatable).IsTrue()
 				switch {
 				case is:
@@ -96,7 +96,52 @@ func TestEveryClaimIsWrittenToInItsTurn(t *testing.T) {
 	})
 }
 
-// Every claim is looked at every second; where nothing is to be written that leaves no garbage.
+// looked counts how often claims are looked at.
+type looked struct {
+	ClaimState
+	claims int
+}
+
+func (l *looked) Claim(name string) *karpv1.NodeClaim {
+	l.claims++
+	return l.ClaimState.Claim(name)
+}
+
+// A round in which nothing has changed looks at no claim, until one may be consolidated.
+func TestClaimsAreLookedAtWhenSomethingChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		h.instance("a")
+		state := &looked{ClaimState: h.cache}
+		c := &Consolidatable{Client: h.api, State: state, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		round := func() int {
+			t.Helper()
+			state.claims = 0
+			if err := c.round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return state.claims
+		}
+		if n := round(); n != 1 {
+			t.Errorf("at first %d claims are looked at", n)
+		}
+		time.Sleep(time.Second)
+		if n := round(); n != 0 {
+			t.Errorf("a second later %d claims are looked at", n)
+		}
+		h.instance("b")
+		if n := round(); n != 2 {
+			t.Errorf("when there is another node %d claims are looked at", n)
+		}
+		time.Sleep(safety)
+		if n := round(); n != 2 {
+			t.Errorf("a while later %d claims are looked at", n)
+		}
+	})
+}
+
+// Every claim is looked at often; where nothing is to be written that leaves no garbage.
 func TestWhatIsWrittenAlreadyIsLookedAtWithoutGarbage(t *testing.T) {
 	begun := time.Unix(10_000, 0)
 	pool, claim := &karpv1.NodePool{}, &karpv1.NodeClaim{}
@@ -106,7 +151,7 @@ func TestWhatIsWrittenAlreadyIsLookedAtWithoutGarbage(t *testing.T) {
 	conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
 	claim.Status.LastPodEventTime = metav1.NewTime(begun)
 	if n := testing.AllocsPerRun(100, func() {
-		if observed(claim, pool, begun, begun.Add(time.Hour)) != nil {
+		if next, _ := observed(claim, pool, begun, begun.Add(time.Hour)); next != nil {
 			t.Fatal("something is written")
 		}
 	}); n != 0 {

@@ -64,9 +64,14 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.nodes[n.Name] = n
 		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
-	l.savingsHorizon.see(problem.Nodes, l.spare(), now)
-	v.problem.Options.SavingsHorizon, v.problem.Options.Regrowth, v.problem.Options.NormalSlack = l.savingsHorizon.horizon, l.savingsHorizon.returns, l.savingsHorizon.tight
-	v.problem.Options.MisplacedPercent = l.Governor.Misplaced(l.savingsHorizon.bill(), now)
+	l.survival.see(problem.Nodes, l.Queue.Awaited, now)
+	v.problem.Options.SavingsHorizon, v.problem.Options.Survival = l.survival.horizon, l.survival.curve
+	if l.without("survival") {
+		v.problem.Options.Survival = nil
+	}
+	if l.without("horizon") {
+		v.problem.Options.SavingsHorizon = mostHorizon
+	}
 	v.shield(problem)
 	return v
 }
@@ -83,37 +88,13 @@ func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
 
 // consider says what is known of a node beyond the cluster.
 func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeConstraints, now time.Time) disrupt.Node {
-	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim)}
-	s.leftAlone = l.LeftAlone != nil && l.LeftAlone(n.ProviderID)
-	out := disrupt.Node{Name: n.Name, Blocks: s.blocks(), LifetimeLeft: s.lifetimeLeft(now)}
-	if s.pool != nil && s.pool.IsStatic() {
-		return out
+	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim),
+		leftAlone: l.LeftAlone != nil && l.LeftAlone(n.ProviderID), loose: v.loose, now: now}
+	blocks, next, soon := s.blocks()
+	if !next.IsZero() && (v.next.IsZero() || next.Before(v.next)) {
+		v.next = next
 	}
-	r, until := s.waits(now)
-	if r.Code != "" {
-		if !until.IsZero() && len(out.Blocks) == 0 {
-			out.Soon = until.Sub(now)
-		}
-		out.Blocks = append(out.Blocks, r)
-	}
-	if !until.IsZero() && (v.next.IsZero() || until.Before(v.next)) {
-		v.next = until
-	}
-	for _, block := range []func() (disrupt.Reason, time.Time){
-		func() (disrupt.Reason, time.Time) { return l.Governor.blocks(n, l.State.Pod, now) },
-		func() (disrupt.Reason, time.Time) { return l.setbacks.blocks(n.Claim, now) },
-		func() (disrupt.Reason, time.Time) { return earning(n, s.claim, v.loose, now) },
-	} {
-		r, until := block()
-		if r.Code == "" {
-			continue
-		}
-		out.Blocks, out.Soon = append(out.Blocks, r), 0
-		if v.next.IsZero() || until.Before(v.next) {
-			v.next = until
-		}
-	}
-	return out
+	return disrupt.Node{Name: n.Name, Blocks: blocks, Soon: soon, LifetimeLeft: s.lifetimeLeft(now)}
 }
 
 // shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.

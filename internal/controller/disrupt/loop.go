@@ -17,7 +17,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
@@ -40,10 +39,10 @@ const (
 // Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
 // newest snapshot whenever something has changed, lets what it finds ripen, and hands commands to the queue.
 type Loop struct {
-	Client   client.Client
-	Queue    *Queue
-	State    LoopState
-	Governor *Governor
+	Client  client.Client
+	Queue   *Queue
+	State   LoopState
+	Breaker *Breaker
 	// Problem makes the cluster's part of a problem; it is called by one goroutine.
 	Problem func(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem
 	Options disrupt.Options
@@ -57,20 +56,21 @@ type Loop struct {
 	LeftAlone func(providerID string) bool
 	// Decided, if set, is told of each decision, with for how long its moves have stood.
 	Decided func(*disrupt.Decision)
+	// Without are mechanisms to do without, of Mechanisms.
+	Without map[string]bool
 	// Record, if set, is told of each decision of which something is begun.
 	Record Recorded
 
-	setbacks       Setbacks
-	savingsHorizon savingsHorizon
-	engine         *disrupt.Engine
-	confirmation   confirmation.Tracker
-	findings       confirmation.Findings
-	reporter       *reporter
-	seen           *cluster.Snapshot // that was decided on
-	owed           bool              // nodes with pods let empty ones go first the last time; see mixed
-	turned         bool              // every start had its turn, and nothing was found
-	due            time.Time         // when to decide though nothing has changed
-	rest           time.Time         // until when not to
+	survival     survival
+	engine       *disrupt.Engine
+	confirmation confirmation.Tracker
+	reporter     *reporter
+	seen         *cluster.Snapshot // that was decided on
+	restored     bool              // the breaker knows what a former leader knew
+	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
+	turned       bool              // every start had its turn, and nothing was found
+	due          time.Time         // when to decide though nothing has changed
+	rest         time.Time         // until when not to
 
 	mu   sync.Mutex
 	last *disrupt.Decision
@@ -86,29 +86,16 @@ func (l *Loop) Last() *disrupt.Decision {
 	return l.last
 }
 
-// spare is what the last decision left to be saved.
-func (l *Loop) spare() catalog.MicroUSD {
-	if d := l.Last(); d != nil {
-		return d.Spare
-	}
-	return 0
-}
-
-// Finished is told how each command ended.
-func (l *Loop) Finished(c Command, failed string) {
-	l.setbacks.Finished(c, failed, l.Clock.Now())
-}
-
-// Launched tells the governor what instances had to be launched, and for which pods.
+// Launched tells the breaker what instances had to be launched, and for which pods.
 func (l *Loop) Launched(launched []Launch) {
 	if len(launched) == 0 {
 		return
 	}
-	why := l.Governor.Launched(launched, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	why := l.Breaker.Launched(launched, l.countOwners(l.State.Snapshot()), l.Clock.Now())
 	if why == "" {
 		return
 	}
-	until, _, _ := l.Governor.Open(l.Clock.Now())
+	until, _, _ := l.Breaker.Open(l.Clock.Now())
 	l.Log.Warn("consolidation that moves pods is held", "until", until, "because", why)
 	for _, p := range l.State.Pools() {
 		l.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
@@ -142,6 +129,13 @@ func (l *Loop) Start(ctx context.Context) error {
 // round decides once if there is a reason to.
 func (l *Loop) round(ctx context.Context) error {
 	began := l.Clock.Now()
+	if !l.restored {
+		l.Breaker.restore(l.State.Pools())
+		l.restored = true
+	}
+	if err := l.writeBreaker(ctx); err != nil {
+		l.Log.Error("writing that consolidation is held; it is tried again", "error", err)
+	}
 	snapshot := l.State.Snapshot()
 	if began.Before(l.rest) || snapshot == l.seen && began.Before(l.due) {
 		return nil
@@ -175,6 +169,19 @@ func (l *Loop) round(ctx context.Context) error {
 // act starts what has been confirmed.
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
+	if l.without("waits") || l.without("onto") {
+		plain := *d
+		plain.Moves = slices.Clone(d.Moves)
+		for i := range plain.Moves {
+			if m := &plain.Moves[i]; l.without("waits") {
+				m.Wait = 0
+			}
+			if l.without("onto") {
+				plain.Moves[i].Onto = 0
+			}
+		}
+		d = &plain
+	}
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	if l.Decided != nil {
@@ -186,10 +193,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 		l.due = now.Add(wait)
 	}
 	p := v.problem
-	l.findings.Note(d.ByMovingPods(), now, l.lasting())
-	if d.SavesLittle() && l.Options.LongestWait() > 0 {
-		confirmed = l.delaySmallSavings(v, moves, confirmed, now)
-	} else if l.mixed(moves, confirmed) {
+	if l.mixed(moves, confirmed) {
 		narrowed, decided := l.narrow(v)
 		if decided != nil {
 			p, d, confirmed = narrowed, decided, l.known(l.governed(decided.Moves, now))
@@ -237,11 +241,11 @@ func (l *Loop) mixed(moves, confirmed []disrupt.Move) bool {
 	return waits
 }
 
-// governed are the moves that the governor lets happen now.
+// governed are the moves that the breaker lets happen now.
 func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
-	until, why, open := l.Governor.Open(now)
+	until, why, open := l.Breaker.Open(now)
 	l.Metrics.Disruption.Breaker.Set(0)
-	if !open {
+	if !open || l.without("breaker") {
 		return moves
 	}
 	l.Metrics.Disruption.Breaker.Set(1)
@@ -305,7 +309,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 	for i := range moves {
 		c := command(&moves[i], v)
 		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
-			c.Earning = min(2*l.Options.Payback(&moves[i]), longestEarning)
+			c.Hold = min(2*l.Options.Payback(&moves[i]), longestHold)
 		}
 		l.confirmation.Forget(moves[i].Nodes)
 		g.Go("disruption", func() error {
@@ -314,7 +318,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
-				l.Governor.Moving(l.podsOf(&moves[i], v), moves[i].Old, moves[i].Saving, count, l.Clock.Now())
+				l.Breaker.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
 			}
 			return nil
 		})

@@ -25,6 +25,14 @@ func command(m *disrupt.Move, v *view) Command {
 			c.Policy = p.Spec.Disruption.ConsolidationPolicy
 		}
 	}
+	if m.Cause != disrupt.Underutilized {
+		return c
+	}
+	for _, pl := range m.Placements {
+		if n := v.nodes[pl.Node]; n != nil {
+			c.Filled = append(c.Filled, n.Claim)
+		}
+	}
 	return c
 }
 

@@ -167,17 +167,6 @@ func (q *Queue) Busy(claim string) bool {
 	return q.executions[claim] != nil
 }
 
-// moving is when the command began that moves the pods of a claim's node to save money, if there is one.
-func (q *Queue) moving(claim string) (begun time.Time, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	f := q.executions[claim]
-	if f == nil || f.Cause != karpv1.DisruptionReasonUnderutilized {
-		return begun, false
-	}
-	return f.begun, true
-}
-
 // Awaited reports whether a claim is a replacement that a command which is under way waits for. It holds no pods yet and is
 // not to go for that: a new leader does not know who was reserved for its room.
 func (q *Queue) Awaited(claim string) bool {
@@ -251,6 +240,9 @@ func (q *Queue) admit(f *execution) error {
 }
 
 func (q *Queue) begin(ctx context.Context, f *execution) error {
+	if err := q.holdFilled(ctx, f); err != nil {
+		return err
+	}
 	errs := q.each(f.Nodes, func(g Going) error { return q.mark(ctx, f, g) })
 	var marked []Going
 	for i, err := range errs {
@@ -276,8 +268,8 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 		return nil
 	}
 	o := apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
-	if f.Earning > 0 {
-		o.Earning = f.begun.Add(f.Earning)
+	if f.Hold > 0 {
+		o.Hold = f.begun.Add(f.Hold)
 	}
 	created, err := q.Launcher.Replace(ctx, o)
 	for _, c := range created {

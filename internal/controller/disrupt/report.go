@@ -51,7 +51,7 @@ func eventReason(code disrupt.Code) string {
 	case disrupt.DoNotDisrupt, disrupt.DisruptionBudget, disrupt.NoPool, disrupt.NotReady, disrupt.Other:
 		return events.DisruptionBlocked
 	case disrupt.NoConsolidation, disrupt.PolicyForbids, disrupt.PodHasNoPlace, disrupt.NotCheaper, disrupt.SavesTooLittle, disrupt.NotPaidBack, disrupt.NotBalanced,
-		disrupt.SpotToSpotOff, disrupt.Resting, disrupt.TakenBack, disrupt.Earning, disrupt.FewSpotTypes, disrupt.FewValues, disrupt.PoolLimit, disrupt.OthersFollow, disrupt.PriceUnknown:
+		disrupt.SpotToSpotOff, disrupt.Held, disrupt.FewSpotTypes, disrupt.FewValues, disrupt.PoolLimit, disrupt.OthersFollow, disrupt.PriceUnknown:
 		return events.Unconsolidatable
 	}
 	return ""

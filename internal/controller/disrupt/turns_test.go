@@ -51,7 +51,7 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
-		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
 		for _, n := range v.snapshot.Nodes {
@@ -61,14 +61,14 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		if err := h.api.Delete(t.Context(), h.node(g.Node)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves)+len(l.Governor.moved) != 0 {
-			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Governor.moves, err)
+		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Breaker.moves) != 0 {
+			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Breaker.moves, err)
 		}
 		there := h.instance("c2")
 		move.Nodes = []string{there.Node}
 		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Governor.moves) != 1 || len(l.Governor.moved) != 1 {
-			t.Errorf("a move that began is not noted: %v, %v", l.Governor.moves, err)
+		if err := l.start(t.Context(), v, []disrupt.Move{move}); err != nil || len(l.Breaker.moves) != 1 {
+			t.Errorf("a move that began is not noted: %v, %v", l.Breaker.moves, err)
 		}
 		h.end()
 	})
@@ -93,7 +93,7 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		h := newTestCluster(t)
 		h.Launcher = &slowFor{h.Launcher, beginWithin / 2}
 		begun := time.Now()
-		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Governor: NewGovernor(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
@@ -113,16 +113,16 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 			})
 		}()
 		time.Sleep(time.Second)
-		l.Governor.mu.Lock()
-		if len(l.Governor.moves) != 1 || len(l.Governor.moved) != 1 {
-			t.Errorf("while another begins: %v", l.Governor.moves)
+		l.Breaker.mu.Lock()
+		if len(l.Breaker.moves) != 1 {
+			t.Errorf("while another begins: %v", l.Breaker.moves)
 		}
-		l.Governor.mu.Unlock()
-		if err := <-ended; err != nil || len(l.Governor.moves) != 2 || len(l.Governor.moved) != 2 {
-			t.Errorf("when both have begun: %v, %v", l.Governor.moves, err)
+		l.Breaker.mu.Unlock()
+		if err := <-ended; err != nil || len(l.Breaker.moves) != 2 {
+			t.Errorf("when both have begun: %v, %v", l.Breaker.moves, err)
 		}
 		// It is held to cost 10 and saves 5 an hour.
-		if launched := h.replacements(); len(launched) != 1 || launched[0].Annotations[apply.EarningAnnotation] != begun.Add(4*time.Hour).UTC().Format(time.RFC3339) {
+		if launched := h.replacements(); len(launched) != 1 || launched[0].Annotations[apply.HoldUntilAnnotation] != begun.Add(4*time.Hour).UTC().Format(time.RFC3339) {
 			t.Errorf("the instance stays for twice as long as it takes to pay back: %v", launched)
 		}
 		h.end()

@@ -17,10 +17,8 @@ import (
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
 // reached yet are given back. It may be called again until it succeeds.
 func (q *Queue) undo(ctx context.Context, f *execution) error {
-	for _, name := range f.claims { // before the marks go: nobody would know of it without them
-		if err := q.earnsNothing(ctx, name); err != nil {
-			return fmt.Errorf("taking back a disruption: %w", err)
-		}
+	if err := q.unhold(ctx, f); err != nil { // before the marks go: nobody would know of it without them
+		return fmt.Errorf("taking back a disruption: %w", err)
 	}
 	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.id, g) })
 	for _, name := range f.claims {

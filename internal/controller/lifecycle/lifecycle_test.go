@@ -51,7 +51,7 @@ func TestUninitialized(t *testing.T) {
 }
 
 func TestAdoptGivesTheNodeWhatItsClaimSays(t *testing.T) {
-	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b", apply.EarningAnnotation: "2026-01-02T03:04:05Z"}}}
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b", apply.HoldUntilAnnotation: "2026-01-02T03:04:05Z"}}}
 	claim.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "claim", Effect: corev1.TaintEffectNoSchedule}}
 	claim.Spec.StartupTaints = []corev1.Taint{{Key: "cni", Effect: corev1.TaintEffectNoExecute}}
 	node := readyNode(func(n *corev1.Node) {
@@ -62,7 +62,7 @@ func TestAdoptGivesTheNodeWhatItsClaimSays(t *testing.T) {
 	if len(node.Finalizers) != 1 || len(node.OwnerReferences) != 1 || node.OwnerReferences[0].Name != "c" || !*node.OwnerReferences[0].BlockOwnerDeletion {
 		t.Errorf("finalizers %v, owners %v", node.Finalizers, node.OwnerReferences)
 	}
-	if until, copied := node.Annotations[apply.EarningAnnotation]; copied {
+	if until, copied := node.Annotations[apply.HoldUntilAnnotation]; copied {
 		t.Errorf("the node says until when its instance stays (%s), where nobody would change it", until)
 	}
 	if node.Labels["team"] != "a" || node.Labels["from"] != "kubelet" || node.Labels[karpv1.NodeRegisteredLabelKey] != "true" || node.Annotations["note"] != "b" {

@@ -116,7 +116,8 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	}
 	maps.Copy(node.Labels, claim.Labels)
 	maps.Copy(node.Annotations, claim.Annotations)
-	delete(node.Annotations, apply.EarningAnnotation) // the claim's may be taken off, and nobody would look here
+	delete(node.Annotations, apply.HoldUntilAnnotation) // the claim's may be taken off, and nobody would look here
+	delete(node.Annotations, apply.HoldReasonAnnotation)
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
 }

@@ -37,11 +37,8 @@ type Loop struct {
 	Recover func(name string, fn func() error) error
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Lasting is for how long a small saving counts only if every decision has found it (confirmation.Lasting).
-	Lasting time.Duration
 
 	confirmation confirmation.Tracker
-	findings     confirmation.Findings
 }
 
 // NeedLeaderElection is false: a shadow leads nothing.
@@ -116,7 +113,6 @@ func (l *Loop) confirmed(d *disrupt.Decision) *disrupt.Decision {
 	now := l.Now()
 	out := *d
 	out.Moves, _, _ = l.confirmation.Observe(d.Moves, now)
-	l.findings.Note(d.ByMovingPods(), now, l.Lasting)
 	ready := l.confirmation.Confirmed()
 	counted := map[string]bool{}
 	for i := range out.Moves {
@@ -127,8 +123,7 @@ func (l *Loop) confirmed(d *disrupt.Decision) *disrupt.Decision {
 		if counted[m.Nodes[0]] {
 			continue
 		}
-		had := m.Wait == 0 && m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ready[n] })
-		if had || m.Wait > 0 && l.findings.Lasted(m.Saving, now) >= l.Lasting && l.confirmation.Settled(m.Nodes) {
+		if m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ready[n] }) {
 			out.Moves = append(out.Moves, *m)
 		}
 	}

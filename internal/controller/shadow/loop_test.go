@@ -2,7 +2,6 @@ package shadow_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -26,12 +25,10 @@ func TestAMoveCountsOnceItHasStoodForAsLongAsItHasTo(t *testing.T) {
 	for name, tt := range map[string]struct {
 		move     disrupt.Move
 		from, to time.Duration // in which it is first counted
-		turns    bool          // it is another node every other minute
 	}{
-		"an empty node at once":        {disrupt.Move{Cause: disrupt.Empty, Nodes: []string{"a"}}, 0, 15 * time.Second, false},
-		"much after a moment":          {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}}, 5 * time.Second, 25 * time.Second, false},
-		"little when it has paid back": {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}, 10 * time.Minute, 10*time.Minute + 25*time.Second, false},
-		"little of another node each time, when every decision of an hour has found it": {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}, time.Hour, time.Hour + 25*time.Second, true},
+		"an empty node at once":        {disrupt.Move{Cause: disrupt.Empty, Nodes: []string{"a"}}, 0, 15 * time.Second},
+		"much after a moment":          {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}}, 5 * time.Second, 25 * time.Second},
+		"little when it has paid back": {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}, 10 * time.Minute, 10*time.Minute + 25*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -41,13 +38,9 @@ func TestAMoveCountsOnceItHasStoodForAsLongAsItHasTo(t *testing.T) {
 					Book: shadow.NewBook(began), State: seen{&cluster.Snapshot{}}, Guard: &readonly.Guard{}, Metrics: obs.NewMetrics(prometheus.NewRegistry()),
 					Problem: func(context.Context, *cluster.Snapshot) *pack.Problem { return problem },
 					Disrupt: func(context.Context, *cluster.Snapshot) *disrupt.Decision {
-						m := tt.move
-						if tt.turns {
-							m.Nodes = []string{fmt.Sprint("n", int(time.Since(began).Minutes())/2%3)}
-						}
-						return &disrupt.Decision{Moves: []disrupt.Move{m}}
+						return &disrupt.Decision{Moves: []disrupt.Move{tt.move}}
 					},
-					Log: slog.New(slog.DiscardHandler), Now: time.Now, Lasting: time.Hour,
+					Log: slog.New(slog.DiscardHandler), Now: time.Now,
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

@@ -97,14 +97,9 @@ type Options struct {
 	SavingsHorizon time.Duration    `json:"horizon,omitempty"`
 	// SmallSavingsWait is the most that a move has to stand where little is to be saved (0: LongestWait; below: none waits).
 	SmallSavingsWait time.Duration `json:"smallSavingsWait,omitempty"`
-	// Returns is how much of a saving the load is likely to ask back after a time, by what it did before: later ones are no
-	// less. It takes that from what the nodes cost beyond what their pods are worth, as far as that is more than Tight per
-	// hour, which is usual here; only then from a move, and so it does with what leaves less than is usual.
-	Regrowth    []Regrown        `json:"returns,omitempty"`
-	NormalSlack catalog.MicroUSD `json:"tight,omitempty"`
-	// MisplacedPercent is how much of what the nodes of moves cost had to be launched again, because pods did not come to lie where
-	// they were planned to. So much is reckoned with for each move.
-	MisplacedPercent int `json:"misplacedPercent,omitempty"`
+	// Survival is how much of a saving is likely to be left after a time, by what became of savings before; the rest is launched
+	// again. Later ones are no more; nil: all of it.
+	Survival []Survival `json:"survival,omitempty"`
 	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
 	// ended is said.
 	Work int64 `json:"work,omitempty"`
@@ -154,7 +149,7 @@ func (o *Options) Same(p *Options) bool {
 	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
 		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
 		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.SavingsHorizon == p.SavingsHorizon && o.SmallSavingsWait == p.SmallSavingsWait &&
-		slices.Equal(o.Regrowth, p.Regrowth) && o.NormalSlack == p.NormalSlack && o.MisplacedPercent == p.MisplacedPercent && o.Work == p.Work && o.Start == p.Start
+		slices.Equal(o.Survival, p.Survival) && o.Work == p.Work && o.Start == p.Start
 }
 
 func (o Options) work() int64 {

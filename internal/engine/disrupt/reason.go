@@ -23,10 +23,8 @@ const (
 	NoConsolidation  Code = "NoConsolidation"
 	NoPool           Code = "NoPool"
 	NotReady         Code = "NotReady"
-	Resting          Code = "Resting"   // a move has brought Pod to it; Want: for how long pods rest then
-	TakenBack        Code = "TakenBack" // its last move was (Detail: why); Want: after how long it is tried again
-	Earning          Code = "Earning"   // a move has launched it, which has not paid back; Want: until when it stays for that
-	Other            Code = "Other"     // Detail says it
+	Held             Code = "Held"  // for what a move has done to it (Detail: what); Want: until when
+	Other            Code = "Other" // Detail says it
 )
 
 // The reasons that Decide finds.
@@ -97,12 +95,8 @@ func (r Reason) clause() string {
 		return "its pool is not known"
 	case NotReady:
 		return "it is not ready"
-	case Resting:
-		return fmt.Sprintf("pod %s was moved to it a short time ago, and rests for %s", r.Pod, r.Want)
-	case TakenBack:
-		return fmt.Sprintf("its last consolidation was taken back, and is tried again after %s", r.Want)
-	case Earning:
-		return fmt.Sprintf("a consolidation launched it that has not paid back yet; it stays until %s for that", r.Want)
+	case Held:
+		return fmt.Sprintf("it is held until %s", r.Want)
 	case StaticPool:
 		return "its pool keeps a fixed number of nodes"
 	case PolicyForbids:

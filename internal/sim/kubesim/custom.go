@@ -65,7 +65,7 @@ func (s *Server) define(d *Definition) error {
 		r := d.serve[i]
 		s.add(&r)
 	}
-	_, err := s.create(s.byPath["apiextensions.k8s.io/v1/customresourcedefinitions"], "", runtime.DeepCopyJSON(d.text), false)
+	_, err := s.create(s.byPath["apiextensions.k8s.io/v1/customresourcedefinitions"], "", sent{content: runtime.DeepCopyJSON(d.text)}, false)
 	return err
 }
 

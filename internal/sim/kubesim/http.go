@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
@@ -88,9 +89,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 	dryRun := q.Get("dryRun") == metav1.DryRunAll
 	switch verb {
 	case "get":
-		return answer(w, http.StatusOK)(s.get(t.resource, t.namespace, t.name))
+		return t.answer(w, r, http.StatusOK)(s.get(t.resource, t.namespace, t.name))
 	case "list":
-		return s.list(w, t, q)
+		return s.list(w, r, t, q)
 	case "watch":
 		return s.watch(w, r, t, q)
 	case "create":
@@ -100,16 +101,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 		if err != nil {
 			return err
 		}
-		if err := t.fits(c); err != nil {
+		if err := t.fits(c.content); err != nil {
 			return err
 		}
-		return answer(w, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, func(content) (content, error) { return c, nil }, dryRun))
+		return t.answer(w, r, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, func(content) (sent, error) { return c, nil }, dryRun))
 	case "patch":
 		modify, err := readPatch(r, t.resource)
 		if err != nil {
 			return err
 		}
-		return answer(w, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, modify, dryRun))
+		return t.answer(w, r, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, modify, dryRun))
 	case "delete", "deletecollection":
 		return s.serveDelete(w, r, t, q)
 	}
@@ -155,25 +156,25 @@ func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t target, d
 	}
 	switch t.sub {
 	case "binding":
-		if err := s.bind(t, c, dryRun); err != nil {
+		if err := s.bind(t, c.content, dryRun); err != nil {
 			return err
 		}
 		writeJSON(w, http.StatusCreated, success())
 		return nil
 	case "eviction":
-		if err := s.evict(t, c, dryRun); err != nil {
+		if err := s.evict(t, c.content, dryRun); err != nil {
 			return err
 		}
 		writeJSON(w, http.StatusCreated, success())
 		return nil
 	}
-	if err := t.fits(c); err != nil {
+	if err := t.fits(c.content); err != nil {
 		return err
 	}
 	if t.resource.namespaced && t.namespace == "" {
 		return apierrors.NewBadRequest("an empty namespace may not be set during creation")
 	}
-	return answer(w, http.StatusCreated)(s.create(t.resource, t.namespace, c, dryRun))
+	return t.answer(w, r, http.StatusCreated)(s.create(t.resource, t.namespace, c, dryRun))
 }
 
 // fits tells whether an object belongs where it is sent.
@@ -225,7 +226,7 @@ func (s *Server) serveDelete(w http.ResponseWriter, r *http.Request, t target, q
 		writeJSON(w, http.StatusOK, done)
 		return nil
 	}
-	return answer(w, http.StatusOK)(last, nil)
+	return t.answer(w, r, http.StatusOK)(last, nil)
 }
 
 func success() *metav1.Status {
@@ -262,15 +263,31 @@ func failure(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }
 
-func readObject(r *http.Request) (content, error) {
-	if !slices.Contains([]string{"", "application/json", "application/yaml"}, mediaType(r)) {
-		return nil, unsupported("application/json", "application/yaml")
+// sent is an object as a client has sent it; typed if it has been of its kind's Go type already.
+type sent struct {
+	content content
+	typed   bool
+}
+
+func readObject(r *http.Request) (sent, error) {
+	kind := mediaType(r)
+	if !slices.Contains([]string{"", runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}, kind) {
+		return sent{}, unsupported(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
 	}
 	b, err := readBody(r)
 	if err != nil {
-		return nil, err
+		return sent{}, err
 	}
-	return decode(b)
+	if kind == runtime.ContentTypeProtobuf {
+		o, err := readMessage(b)
+		if err != nil {
+			return sent{}, err
+		}
+		c, err := untyped(o)
+		return sent{c, true}, err
+	}
+	c, err := decode(b)
+	return sent{content: c}, err
 }
 
 // decode reads an object from JSON or YAML. Numbers without a fraction stay whole.
@@ -297,13 +314,24 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	if err != nil {
 		return o, err
 	}
-	if len(b) > 0 {
-		if kind := mediaType(r); kind != "" && kind != "application/json" {
-			return o, unsupported("application/json")
+	switch kind := mediaType(r); {
+	case len(b) == 0:
+	case kind == runtime.ContentTypeProtobuf:
+		read, err := readMessage(b)
+		if err != nil {
+			return o, err
 		}
+		given, ok := read.(*metav1.DeleteOptions)
+		if !ok {
+			return o, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as DeleteOptions", read.GetObjectKind().GroupVersionKind()))
+		}
+		o = *given
+	case kind == "" || kind == runtime.ContentTypeJSON:
 		if err := json.Unmarshal(b, &o); err != nil {
 			return o, apierrors.NewBadRequest(err.Error())
 		}
+	default:
+		return o, unsupported(runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 	}
 	q := r.URL.Query()
 	if text := q.Get("gracePeriodSeconds"); text != "" {
@@ -321,14 +349,19 @@ func readDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 }
 
 // answer writes an object, unless there is an error.
-func answer(w http.ResponseWriter, code int) func(*object, error) error {
+func (t target) answer(w http.ResponseWriter, r *http.Request, code int) func(*object, error) error {
 	return func(o *object, err error) error {
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Content-Type", "application/json")
+		kind, raw := runtime.ContentTypeJSON, o.raw
+		if t.asksProtobuf(r) {
+			kind = runtime.ContentTypeProtobuf
+			raw = func() []byte { return wrap(t.resource.apiVersion(), t.resource.kind, o.message(t.resource)) }
+		}
+		w.Header().Set("Content-Type", kind)
 		w.WriteHeader(code)
-		_, _ = w.Write(o.raw) // the caller has gone
+		_, _ = w.Write(raw()) // the caller has gone
 		return nil
 	}
 }

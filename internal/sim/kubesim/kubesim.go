@@ -2,7 +2,7 @@
 // the behaviour that they rely on: resource versions, lists and watches that can be resumed or are told that they can't,
 // optimistic locks, preconditions, patches, sub-resources, finalizers, graceful deletion, bindings, and evictions that
 // heed disruption budgets. Custom resources are defaulted, pruned and validated by the schemas of their definitions; rules
-// in CEL are not evaluated. It speaks JSON only and lets everybody do everything.
+// in CEL are not evaluated. It speaks JSON and, of built-in kinds, protobuf, and lets everybody do everything.
 //
 // It is for tests that need thousands of clusters, or years of one, on one instance. How true it is, a script tells that is
 // played against it and against a real kube-apiserver.
@@ -78,9 +78,9 @@ func New(o Options) (*Server, error) {
 
 // furnish makes one of the namespaces that are there from the start.
 func (s *Server) furnish(namespace string) error {
-	_, err := s.create(s.byPath["/v1/namespaces"], "", content{
+	_, err := s.create(s.byPath["/v1/namespaces"], "", sent{content: content{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace, "labels": map[string]any{"kubernetes.io/metadata.name": namespace}},
-	}, false)
+	}}, false)
 	return err
 }
 

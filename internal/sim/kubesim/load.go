@@ -28,8 +28,8 @@ func (s *Server) Load(o map[string]any) error {
 		if at := u.GetCreationTimestamp(); at.IsZero() {
 			_ = unstructured.SetNestedField(o, s.stamp(), "metadata", "creationTimestamp")
 		}
-		_, err := s.putLocked(r, o)
-		return err
+		s.putLocked(r, o)
+		return nil
 	}
 	return fmt.Errorf("load %s: no %s is served", u.GetName(), u.GroupVersionKind())
 }

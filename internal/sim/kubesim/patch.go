@@ -14,7 +14,7 @@ import (
 // readPatch makes of a request what it does to an object.
 //
 // Errors: 415 for kinds of patches that the resource does not take.
-func readPatch(r *http.Request, res *resource) (func(content) (content, error), error) {
+func readPatch(r *http.Request, res *resource) (func(content) (sent, error), error) {
 	kind := types.PatchType(mediaType(r))
 	patch, err := readBody(r)
 	if err != nil {
@@ -45,19 +45,20 @@ func readPatch(r *http.Request, res *resource) (func(content) (content, error), 
 	default:
 		return nil, unsupported(patchKinds(res)...)
 	}
-	return func(old content) (content, error) {
+	return func(old content) (sent, error) {
 		text, err := json.Marshal(old)
 		if err != nil {
-			return nil, apierrors.NewInternalError(err)
+			return sent{}, apierrors.NewInternalError(err)
 		}
 		now, err := apply(text)
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
-			return nil, err
+			return sent{}, err
 		}
 		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
+			return sent{}, apierrors.NewBadRequest(err.Error())
 		}
-		return decode(now)
+		c, err := decode(now)
+		return sent{content: c}, err
 	}, nil
 }
 

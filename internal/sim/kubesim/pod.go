@@ -1,7 +1,6 @@
 package kubesim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -30,7 +29,7 @@ func (s *Server) bind(t target, c content, dryRun bool) error {
 		return err
 	}
 	var pod corev1.Pod
-	if err := json.Unmarshal(old.raw, &pod); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(old.content, &pod); err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	refused := func(why string) error {
@@ -57,8 +56,8 @@ func (s *Server) putPodLocked(r *resource, p *corev1.Pod) error {
 		return apierrors.NewInternalError(err)
 	}
 	c["apiVersion"], c["kind"] = r.apiVersion(), r.kind
-	_, err = s.putLocked(r, c)
-	return err
+	s.putLocked(r, c)
+	return nil
 }
 
 func setCondition(p *corev1.Pod, c corev1.PodCondition) {
@@ -91,7 +90,7 @@ func (s *Server) evict(t target, c content, dryRun bool) error {
 		return err
 	}
 	var pod corev1.Pod
-	if err := json.Unmarshal(old.raw, &pod); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(old.content, &pod); err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	if !unbudgeted(&pod) {
@@ -117,7 +116,7 @@ func (s *Server) spendLocked(p *corev1.Pod, dryRun bool) error {
 	var mine []policyv1.PodDisruptionBudget
 	for _, o := range budgets.listLocked(p.Namespace, selection{}) {
 		var b policyv1.PodDisruptionBudget
-		if err := json.Unmarshal(o.raw, &b); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.content, &b); err != nil {
 			return apierrors.NewInternalError(err)
 		}
 		sel, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
@@ -149,8 +148,8 @@ func (s *Server) spendLocked(p *corev1.Pod, dryRun bool) error {
 		return apierrors.NewInternalError(err)
 	}
 	c["apiVersion"], c["kind"] = budgets.apiVersion(), budgets.kind
-	_, err = s.putLocked(budgets, c)
-	return err
+	s.putLocked(budgets, c)
+	return nil
 }
 
 func ready(p *corev1.Pod) bool {

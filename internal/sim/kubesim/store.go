@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,12 +16,25 @@ import (
 // content is an object as JSON has it. What is stored is never changed.
 type content = map[string]any
 
-// object is a stored object.
+// object is a stored object. What it looks like on the wire is made when somebody wants it, once for all who do.
 type object struct {
 	content content
-	raw     []byte
 	version uint64
 	labels  map[string]string
+
+	once               struct{ json, message sync.Once }
+	inJSON, inProtobuf []byte
+}
+
+// raw is the object in JSON.
+func (o *object) raw() []byte {
+	o.once.json.Do(func() {
+		var err error
+		if o.inJSON, err = json.Marshal(o.content); err != nil {
+			panic(fmt.Sprintf("encode %s: %v", o.at().GetName(), err)) // it was made of JSON
+		}
+	})
+	return o.inJSON
 }
 
 func (o *object) at() *unstructured.Unstructured {
@@ -39,14 +53,10 @@ type change struct {
 
 func key(namespace, name string) string { return namespace + "/" + name }
 
-func newObject(c content, version uint64) (*object, error) {
+func newObject(c content, version uint64) *object {
 	u := &unstructured.Unstructured{Object: c}
 	u.SetResourceVersion(strconv.FormatUint(version, 10))
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", u.GetName(), err)
-	}
-	return &object{content: c, raw: raw, version: version, labels: u.GetLabels()}, nil
+	return &object{content: c, version: version, labels: u.GetLabels()}
 }
 
 // get finds an object.
@@ -66,30 +76,24 @@ func (r *resource) find(namespace, name string) (*object, error) {
 }
 
 // putLocked stores an object, new or in place of another.
-func (s *Server) putLocked(r *resource, c content) (*object, error) {
+func (s *Server) putLocked(r *resource, c content) *object {
 	u := &unstructured.Unstructured{Object: c}
-	o, err := newObject(c, s.version+1)
-	if err != nil {
-		return nil, err
-	}
 	s.version++
+	o := newObject(c, s.version)
 	k := key(u.GetNamespace(), u.GetName())
 	s.tellLocked(r, change{version: o.version, before: r.objects[k], after: o, namespace: u.GetNamespace(), n: u.GetName()})
 	r.objects[k] = o
-	return o, nil
+	return o
 }
 
 // dropLocked ends an object.
-func (s *Server) dropLocked(r *resource, old *object) (*object, error) {
-	gone, err := newObject((&unstructured.Unstructured{Object: old.content}).DeepCopy().Object, s.version+1)
-	if err != nil {
-		return nil, err
-	}
-	s.version++
+func (s *Server) dropLocked(r *resource, old *object) *object {
 	u := old.at()
+	s.version++
+	gone := newObject(u.DeepCopy().Object, s.version)
 	delete(r.objects, key(u.GetNamespace(), u.GetName()))
 	s.tellLocked(r, change{version: gone.version, before: old, gone: gone, namespace: u.GetNamespace(), n: u.GetName()})
-	return gone, nil
+	return gone
 }
 
 func (s *Server) tellLocked(r *resource, c change) {

@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // list writes the objects of a namespace or of all.
-func (s *Server) list(w http.ResponseWriter, t target, q url.Values) error {
+func (s *Server) list(w http.ResponseWriter, r *http.Request, t target, q url.Values) error {
 	sel, err := parseSelection(t.resource, q)
 	if err != nil {
 		return err
@@ -37,6 +38,15 @@ func (s *Server) list(w http.ResponseWriter, t target, q url.Values) error {
 	if err != nil {
 		return err
 	}
+	if t.asksProtobuf(r) {
+		b, err := listMessage(t.resource, meta, found)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf)
+		_, _ = w.Write(b) // the caller has gone
+		return nil
+	}
 	head, err := json.Marshal(meta)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -47,7 +57,7 @@ func (s *Server) list(w http.ResponseWriter, t target, q url.Values) error {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(o.raw)
+		b.Write(o.raw())
 	}
 	b.WriteString("]}")
 	w.Header().Set("Content-Type", "application/json")
@@ -110,11 +120,14 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target, q url.V
 		return err
 	}
 	defer s.leave(t.resource, v)
-	out := &watchWriter{w: w, flush: http.NewResponseController(w).Flush, kind: t.resource}
-	w.Header().Set("Content-Type", "application/json")
+	out := &watchWriter{w: w, flush: http.NewResponseController(w).Flush, kind: t.resource, protobuf: t.asksProtobuf(r)}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	if out.protobuf {
+		w.Header().Set("Content-Type", runtime.ContentTypeProtobuf+";stream=watch")
+	}
 	w.WriteHeader(http.StatusOK)
 	for _, o := range initial {
-		out.event(watch.Added, o.raw)
+		out.object(watch.Added, o)
 	}
 	bookmarks := q.Get("allowWatchBookmarks") == "true"
 	if q.Get("sendInitialEvents") == "true" && bookmarks {
@@ -212,8 +225,7 @@ func (s *Server) tell(r *resource, v *watcher, out *watchWriter, bookmark bool) 
 	if v.next < r.dropped {
 		st := status(tooOld(0, r.horizon))
 		s.mu.Unlock()
-		text, _ := json.Marshal(st)
-		out.event(watch.Error, text)
+		out.failure(&st)
 		out.send()
 		return false
 	}
@@ -227,15 +239,13 @@ func (s *Server) tell(r *resource, v *watcher, out *watchWriter, bookmark bool) 
 		was, is := v.sel.takes(c.before), v.sel.takes(c.after)
 		switch {
 		case is && was:
-			out.event(watch.Modified, c.after.raw)
+			out.object(watch.Modified, c.after)
 		case is:
-			out.event(watch.Added, c.after.raw)
+			out.object(watch.Added, c.after)
 		case was && c.gone != nil:
-			out.event(watch.Deleted, c.gone.raw)
+			out.object(watch.Deleted, c.gone)
 		case was: // it is no longer selected: the last state that was, with the version of now
-			if last, err := newObject(c.before.at().DeepCopy().Object, c.version); err == nil {
-				out.event(watch.Deleted, last.raw)
-			}
+			out.object(watch.Deleted, newObject(c.before.at().DeepCopy().Object, c.version))
 		}
 	}
 	if bookmark {
@@ -245,13 +255,32 @@ func (s *Server) tell(r *resource, v *watcher, out *watchWriter, bookmark bool) 
 	return out.err == nil
 }
 
-// watchWriter writes events, one a line.
+// watchWriter writes events: in JSON one a line, in protobuf each with its length before it.
 type watchWriter struct {
-	w     http.ResponseWriter
-	flush func() error
-	kind  *resource
-	b     bytes.Buffer
-	err   error
+	w        http.ResponseWriter
+	flush    func() error
+	kind     *resource
+	protobuf bool
+	b        bytes.Buffer
+	err      error
+}
+
+func (o *watchWriter) object(kind watch.EventType, about *object) {
+	if o.protobuf {
+		o.b.Write(frame(kind, wrap(o.kind.apiVersion(), o.kind.kind, about.message(o.kind))))
+		return
+	}
+	o.event(kind, about.raw())
+}
+
+func (o *watchWriter) failure(st *metav1.Status) {
+	if o.protobuf {
+		raw, _ := st.Marshal()
+		o.b.Write(frame(watch.Error, wrap("v1", "Status", raw)))
+		return
+	}
+	text, _ := json.Marshal(st)
+	o.event(watch.Error, text)
 }
 
 func (o *watchWriter) event(kind watch.EventType, raw []byte) {
@@ -261,6 +290,14 @@ func (o *watchWriter) event(kind watch.EventType, raw []byte) {
 }
 
 func (o *watchWriter) bookmark(version uint64, initialEnd bool) {
+	if o.protobuf {
+		meta := map[string]any{}
+		if initialEnd {
+			meta["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
+		}
+		o.object(watch.Bookmark, newObject(content{"apiVersion": o.kind.apiVersion(), "kind": o.kind.kind, "metadata": meta}, version))
+		return
+	}
 	annotations := ""
 	if initialEnd {
 		annotations = `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}`

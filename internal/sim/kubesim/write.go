@@ -17,7 +17,8 @@ import (
 // create stores a new object.
 //
 // Errors: 409 if it exists or the namespace is going, 404 if there is no such namespace, 422 if it breaks a rule.
-func (s *Server) create(r *resource, namespace string, c content, dryRun bool) (*object, error) {
+func (s *Server) create(r *resource, namespace string, given sent, dryRun bool) (*object, error) {
+	c := given.content
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := &unstructured.Unstructured{Object: c}
@@ -43,7 +44,7 @@ func (s *Server) create(r *resource, namespace string, c content, dryRun bool) (
 	if r.status && !r.keepsStatus {
 		delete(c, "status")
 	}
-	c, err := r.normal(c)
+	c, err := r.normal(given)
 	if err != nil {
 		return nil, err
 	}
@@ -63,34 +64,44 @@ func (s *Server) create(r *resource, namespace string, c content, dryRun bool) (
 		return nil, apierrors.NewAlreadyExists(r.gr(), u.GetName())
 	}
 	if dryRun {
-		return newObject(c, 0)
+		return newObject(c, 0), nil
 	}
-	return s.putLocked(r, c)
+	return s.putLocked(r, c), nil
 }
 
 // normal brings an object into the form in which it is stored: unknown fields gone, defaults set, quantities as they are
 // written.
-func (r *resource) normal(c content) (content, error) {
+func (r *resource) normal(given sent) (content, error) {
 	if r.custom != nil {
-		return r.custom.normal(c), nil
+		return r.custom.normal(given.content), nil
 	}
-	typed := r.typed()
-	if typed == nil {
-		return c, nil
+	out := given.content
+	if typed := r.typed(); typed != nil && !given.typed {
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(out, typed)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.kind, r.version, r.kind, err))
+		}
+		if out, err = untyped(typed); err != nil {
+			return nil, err
+		}
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c, typed); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.kind, r.version, r.kind, err))
+	out["apiVersion"], out["kind"] = r.apiVersion(), r.kind
+	if status, ok := out["status"].(map[string]any); ok && len(status) == 0 && r.custom == nil && !r.status {
+		delete(out, "status")
 	}
+	return out, nil
+}
+
+// untyped is an object of a Go type as JSON has it.
+func untyped(typed any) (content, error) {
 	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	out["apiVersion"], out["kind"] = r.apiVersion(), r.kind
-	if meta, ok := out["metadata"].(map[string]any); ok && meta["creationTimestamp"] == nil {
+	if meta, ok := out["metadata"].(map[string]any); !ok {
+		out["metadata"] = map[string]any{}
+	} else if meta["creationTimestamp"] == nil {
 		delete(meta, "creationTimestamp")
-	}
-	if status, ok := out["status"].(map[string]any); ok && len(status) == 0 && r.custom == nil && !r.status {
-		delete(out, "status")
 	}
 	return out, nil
 }
@@ -116,7 +127,7 @@ func (r *resource) validate(c, old content) error {
 // but that.
 //
 // Errors: 404; 409 if a resource version or UID is named and is another; 422 if the outcome breaks a rule.
-func (s *Server) update(r *resource, namespace, name, sub string, modify func(old content) (content, error), dryRun bool) (*object, error) {
+func (s *Server) update(r *resource, namespace, name, sub string, modify func(old content) (sent, error), dryRun bool) (*object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, err := r.find(namespace, name)
@@ -130,7 +141,8 @@ func (s *Server) update(r *resource, namespace, name, sub string, modify func(ol
 	return s.replaceLocked(r, old, c, sub, dryRun)
 }
 
-func (s *Server) replaceLocked(r *resource, old *object, c content, sub string, dryRun bool) (*object, error) {
+func (s *Server) replaceLocked(r *resource, old *object, given sent, sub string, dryRun bool) (*object, error) {
+	c := given.content
 	before, u := old.at(), &unstructured.Unstructured{Object: c}
 	if u.GetName() != before.GetName() || r.namespaced && u.GetNamespace() != before.GetNamespace() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", u.GetName(), before.GetName()))
@@ -144,7 +156,7 @@ func (s *Server) replaceLocked(r *resource, old *object, c content, sub string, 
 	if id := u.GetUID(); id != "" && id != before.GetUID() {
 		return nil, apierrors.NewConflict(r.gr(), u.GetName(), fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v", r.storedAt(before), id, before.GetUID()))
 	}
-	c, err := r.normal(c)
+	c, err := r.normal(given)
 	if err != nil {
 		return nil, err
 	}
@@ -171,11 +183,11 @@ func (s *Server) replaceLocked(r *resource, old *object, c content, sub string, 
 	case same(c, before.Object):
 		return old, nil
 	case dryRun:
-		return newObject(c, old.version)
+		return newObject(c, old.version), nil
 	case u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 && noGrace(u):
-		return s.dropLocked(r, old)
+		return s.dropLocked(r, old), nil
 	}
-	return s.putLocked(r, c)
+	return s.putLocked(r, c), nil
 }
 
 // meets tells whether an object is the one that a deletion is about.
@@ -285,8 +297,7 @@ func (s *Server) removeLocked(r *resource, namespace, name string, o metav1.Dele
 		}
 	}
 	if grace == 0 && len(u.GetFinalizers()) == 0 {
-		last, err = s.dropLocked(r, old)
-		return last, true, err
+		return s.dropLocked(r, old), true, nil
 	}
 	if begun && grace == 0 && noGrace(u) {
 		return old, false, nil
@@ -297,6 +308,5 @@ func (s *Server) removeLocked(r *resource, namespace, name string, o metav1.Dele
 	if !begun && u.GetGeneration() > 0 {
 		u.SetGeneration(u.GetGeneration() + 1)
 	}
-	last, err = s.putLocked(r, u.Object)
-	return last, false, err
+	return s.putLocked(r, u.Object), false, nil
 }

@@ -85,7 +85,9 @@ type ledger struct {
 	twice    int             // pods moved again within the window
 	moved    int
 	launched int
+	unknown  int     // instances of which it is not known what they were launched for; nobody is charged for them
 	bill     float64 // micro-USD until now
+	hourly   float64 // micro-USD per hour, as of now
 	seen     time.Time
 	judged   time.Time // since when commands are judged
 }
@@ -226,13 +228,16 @@ func (l *ledger) look() {
 		hours = 0
 	}
 	l.seen = now
+	l.hourly = 0
 	running, byID := map[string]bool{}, map[string]world.Instance{} // by instance; by instance and by claim
 	for _, i := range instances {
 		claim := i.Tags["karpenter.sh/nodeclaim"]
 		byID[i.ID], byID[claim] = i, i
 		if i.State == world.StatePending || i.State == world.StateRunning {
 			running[i.ID], running[claim] = true, true
-			l.bill += l.price(i) * hours
+			price := l.price(i)
+			l.bill += price * hours
+			l.hourly += price
 		}
 	}
 	for id, i := range byID {
@@ -240,11 +245,11 @@ func (l *ledger) look() {
 			l.known[id] = true
 			if !l.ofClaim[claim] {
 				l.launched++
-				asked, ok := l.asked[claim]
-				if !ok {
-					l.h.T.Errorf("what instance %s was launched for is not known", i.ID)
+				if asked, ok := l.asked[claim]; ok {
+					l.eat(i, asked, byID)
+				} else { // its claim came and went between two looks
+					l.unknown++
 				}
-				l.eat(i, asked, byID)
 			}
 		}
 	}
@@ -349,7 +354,7 @@ type verdict struct {
 	commands, empties, undone, unpaid, open int
 	before                                  int     // commands before any was judged
 	early                                   int     // empty nodes that went and were needed before that paid for the start of another
-	spent, gained, lost                     float64 // dollars; lost is what those cost more than they brought that did not pay back
+	spent, gained, lost                     float64 // dollars; lost is what the unpaid cost more than they brought
 }
 
 // judge counts the commands that cost more than they brought. Those that go on saving and have not earned their price yet
@@ -378,8 +383,8 @@ func (l *ledger) judge() (v verdict, unpaid []string) {
 				v.early++
 			} else {
 				v.unpaid++
+				v.lost += (e.spent() - e.most) / 1e6
 			}
-			v.lost += (e.spent() - e.most) / 1e6
 			unpaid = append(unpaid, fmt.Sprintf("%s: %s; %d pods, spent $%.4f, brought $%.4f (%.4f at most); launched again: %s",
 				e.at.Format(time.TimeOnly), e.what, e.pods, e.spent()/1e6, e.gained/1e6, e.most/1e6, strings.Join(e.by, ", ")))
 		}

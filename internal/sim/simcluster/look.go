@@ -3,6 +3,7 @@ package simcluster
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -44,35 +45,51 @@ func (h *Cluster) Scale(app string, replicas int) {
 	}
 }
 
-// Pods are all pods, Nodes all nodes, Claims all NodeClaims.
-func (h *Cluster) Pods() []corev1.Pod {
-	h.T.Helper()
-	var l corev1.PodList
-	h.list(&l)
-	return l.Items
-}
+// Pods are all pods. Nothing that they point to may be changed.
+func (h *Cluster) Pods() []corev1.Pod { h.T.Helper(); return h.pods.look(h, "/v1/pods") }
 
-// Nodes are all nodes.
-func (h *Cluster) Nodes() []corev1.Node {
-	h.T.Helper()
-	var l corev1.NodeList
-	h.list(&l)
-	return l.Items
-}
+// Nodes are all nodes. Nothing that they point to may be changed.
+func (h *Cluster) Nodes() []corev1.Node { h.T.Helper(); return h.nodes.look(h, "/v1/nodes") }
 
-// Claims are all NodeClaims.
+// Claims are all NodeClaims. Nothing that they point to may be changed.
 func (h *Cluster) Claims() []karpv1.NodeClaim {
 	h.T.Helper()
-	var l karpv1.NodeClaimList
-	h.list(&l)
-	return l.Items
+	return h.claims.look(h, "karpenter.sh/v1/nodeclaims")
 }
 
-func (h *Cluster) list(l client.ObjectList) {
+// seen are objects of a kind as they were last looked at: only those that have changed since are decoded again.
+type seen[T any] struct {
+	mu sync.Mutex
+	by map[types.UID]version[T]
+}
+
+type version[T any] struct {
+	number uint64
+	object *T
+}
+
+func (s *seen[T]) look(h *Cluster, path string) []T {
 	h.T.Helper()
-	if err := h.Client.List(h.T.Context(), l); err != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out, now := make([]T, 0, len(s.by)), make(map[types.UID]version[T], len(s.by))
+	err := h.API.Each(path, func(id types.UID, number uint64, decode func(any) error) error {
+		v := s.by[id]
+		if v.object == nil || v.number != number {
+			v = version[T]{number, new(T)}
+			if err := decode(v.object); err != nil {
+				return err
+			}
+		}
+		now[id] = v
+		out = append(out, *v.object)
+		return nil
+	})
+	if err != nil {
 		h.T.Fatal(err)
 	}
+	s.by = now
+	return out
 }
 
 // Instances are the instances that run or begin to.

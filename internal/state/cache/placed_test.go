@@ -150,7 +150,7 @@ func TestASuccessorExchangesWithAPodThatIsStillToBeEvicted(t *testing.T) {
 				if i == 1 {
 					edit = append(edit, tt.later...)
 				}
-				r.Nominate(r.instance([]string{"n0", "n1"}[i]), []cluster.PodRef{r.pod(pod, edit...)}, r.clock.Add(time.Minute))
+				r.Reserve(r.instance([]string{"n0", "n1"}[i]), []cluster.PodRef{r.pod(pod, edit...)}, r.clock.Add(time.Minute))
 			}
 			r.pod("first", controlled, bound("old"), terminating)
 			r.pod("new-1", controlled)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,8 +57,12 @@ type Actors struct {
 	work   sync.WaitGroup
 	// orphans are pods whose node is gone, and since when. Only the collector looks at it.
 	orphans    map[types.UID]time.Time
-	ownersSeen time.Time            // when it was last looked for the owners of nodes; the collector\'s too
+	ownersSeen time.Time            // when it was last looked for the owners of nodes; the collector's too
+	lostSeen   time.Time            // when it was last looked for pods that have lost their owner or their node; the collector's too
+	lost       atomic.Bool          // an owner or a node has gone since
 	tried      map[types.UID]string // in what state of the nodes a pod was last found no node for; the scheduler's
+	needed     map[types.UID]needs  // what pods take of a node; the scheduler's
+	templates  map[types.UID]hashed // of deployments; the owners'
 	queued     turns                // of pods at the scheduler
 	bereft     turns                // of replica sets that have lost a pod
 
@@ -92,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Actors, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Actors{o: o, orphans: map[types.UID]time.Time{}, factory: informers.NewSharedInformerFactory(o.Client, 0)}
+	c := &Actors{o: o, orphans: map[types.UID]time.Time{}, templates: map[types.UID]hashed{}, factory: informers.NewSharedInformerFactory(o.Client, 0)}
 	core, apps := c.factory.Core().V1(), c.factory.Apps().V1()
 	c.pods, c.nodes, c.claims, c.volumes = core.Pods().Lister(), core.Nodes().Lister(), core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister()
 	c.replicaSets, c.deployments, c.daemonSets = apps.ReplicaSets().Lister(), apps.Deployments().Lister(), apps.DaemonSets().Lister()
@@ -104,6 +109,11 @@ func Start(ctx context.Context, o Options) (*Actors, error) {
 		if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { c.wake() }, UpdateFunc: func(any, any) { c.wake() }, DeleteFunc: func(any) { c.wake() },
 		}); err != nil {
+			return nil, fmt.Errorf("watch the cluster: %w", err)
+		}
+	}
+	for _, i := range []cache.SharedIndexInformer{core.Nodes().Informer(), apps.ReplicaSets().Informer(), apps.Deployments().Informer(), apps.DaemonSets().Informer()} {
+		if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(any) { c.lost.Store(true); c.wake() }}); err != nil {
 			return nil, fmt.Errorf("watch the cluster: %w", err)
 		}
 	}
@@ -211,8 +221,10 @@ func (s *soonest) in(d time.Duration) {
 
 // lasts is a duration that an annotation says.
 func lasts(p *corev1.Pod, annotation string, standard time.Duration) time.Duration {
-	if d, err := time.ParseDuration(p.Annotations[annotation]); err == nil {
-		return d
+	if text := p.Annotations[annotation]; text != "" {
+		if d, err := time.ParseDuration(text); err == nil {
+			return d
+		}
 	}
 	return standard
 }

@@ -22,7 +22,28 @@ const ownerEvery = 30 * time.Second
 
 // collect deletes pods and replica sets whose owner is gone, nodes whose NodeClaim is, and pods whose node is. What others
 // own is left to them.
+//
+// It looks for them when an owner or a node has gone, and now and then: one may have made a pod while it was going.
 func (c *Actors) collect(ctx context.Context) (time.Duration, error) {
+	var next soonest
+	var errs []error
+	if time.Since(c.ownersSeen) >= ownerEvery {
+		c.ownersSeen = time.Now()
+		errs = append(errs, c.collectNodes(ctx))
+	}
+	next.in(ownerEvery - time.Since(c.ownersSeen))
+	if c.lost.Swap(false) || len(c.orphans) > 0 || time.Since(c.lostSeen) >= ownerEvery {
+		c.lostSeen = time.Now()
+		wait, err := c.collectLost(ctx)
+		if errs = append(errs, err); wait > 0 {
+			next.in(wait)
+		}
+	}
+	return time.Duration(next), errors.Join(errs...)
+}
+
+// collectLost deletes pods and replica sets whose owner is gone, and pods whose node is.
+func (c *Actors) collectLost(ctx context.Context) (time.Duration, error) {
 	sets, err := c.replicaSets.List(labels.Everything())
 	if err != nil {
 		return 0, err
@@ -38,16 +59,11 @@ func (c *Actors) collect(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var next soonest
-	if time.Since(c.ownersSeen) >= ownerEvery {
-		c.ownersSeen = time.Now()
-		errs = append(errs, c.collectNodes(ctx))
-	}
-	next.in(ownerEvery - time.Since(c.ownersSeen))
 	for _, p := range pods {
 		if o := metav1.GetControllerOf(p); o != nil && p.DeletionTimestamp == nil && c.missing(p.Namespace, o) {
 			errs = append(errs, passed(c.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})))
 		}
-		if lost, wait := c.lost(p); lost && wait <= 0 {
+		if lost, wait := c.homeless(p); lost && wait <= 0 {
 			errs = append(errs, passed(c.erase(ctx, p)))
 		} else if lost {
 			next.in(wait)
@@ -73,8 +89,8 @@ func (c *Actors) missing(namespace string, o *metav1.OwnerReference) bool {
 	return err != nil || found.GetUID() != o.UID
 }
 
-// lost tells whether a pod's node is gone, and how long that has yet to last.
-func (c *Actors) lost(p *corev1.Pod) (bool, time.Duration) {
+// homeless tells whether a pod's node is gone, and how long that has yet to last.
+func (c *Actors) homeless(p *corev1.Pod) (bool, time.Duration) {
 	if p.Spec.NodeName == "" {
 		return false, 0
 	}

@@ -59,13 +59,11 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 	if d.DeletionTimestamp != nil {
 		return nil
 	}
-	text, err := json.Marshal(d.Spec.Template)
+	hash, err := c.hash(d)
 	if err != nil {
 		return err
 	}
-	h := fnv.New32a()
-	h.Write(text)
-	name, hash := fmt.Sprintf("%s-%08x", d.Name, h.Sum32()), fmt.Sprintf("%08x", h.Sum32())
+	name := d.Name + "-" + hash
 	api := c.o.Client.AppsV1().ReplicaSets(d.Namespace)
 	found := false
 	for _, rs := range sets {
@@ -98,6 +96,27 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 	rs.Spec.Template.Labels[templateHash] = hash
 	_, err = api.Create(ctx, rs, metav1.CreateOptions{})
 	return err
+}
+
+// hashed is the hash of a deployment's template as of a generation.
+type hashed struct {
+	generation int64
+	hash       string
+}
+
+// hash tells templates of a deployment apart.
+func (c *Actors) hash(d *appsv1.Deployment) (string, error) {
+	if known := c.templates[d.UID]; known.generation == d.Generation && known.hash != "" {
+		return known.hash, nil
+	}
+	text, err := json.Marshal(d.Spec.Template)
+	if err != nil {
+		return "", err
+	}
+	h := fnv.New32a()
+	h.Write(text)
+	c.templates[d.UID] = hashed{d.Generation, fmt.Sprintf("%08x", h.Sum32())}
+	return c.templates[d.UID].hash, nil
 }
 
 func (c *Actors) keepReplicas(ctx context.Context, rs *appsv1.ReplicaSet, pods []*corev1.Pod) error {

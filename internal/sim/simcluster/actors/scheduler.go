@@ -42,7 +42,7 @@ func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	b := newBoard(nodes, pods)
+	b := c.newBoard(nodes, pods)
 	state := b.state()
 	tried := map[types.UID]string{}
 	var errs []error
@@ -58,7 +58,7 @@ func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
 		}, metav1.CreateOptions{})
 		if err == nil {
 			b.leave(p)
-			s.take(p)
+			s.take(p, b.needs[p.UID])
 		}
 		errs = append(errs, passed(err))
 	}
@@ -95,22 +95,32 @@ type board struct {
 	expected map[*corev1.Pod]*seat // pods that are nominated and have no node
 	// guarded tells that some pod keeps others away from it.
 	guarded bool
+	needs   map[types.UID]needs // of all pods
 }
+
+// needs is what a pod takes of a node, in thousandths.
+type needs map[corev1.ResourceName]int64
 
 // seat is a node with the pods on it.
 type seat struct {
 	node *corev1.Node
 	pods []*corev1.Pod
 	due  []*corev1.Pod                 // nominated to it
-	free map[corev1.ResourceName]int64 // thousandths
-	most map[corev1.ResourceName]int64
+	free needs // thousandths
+	most needs
 }
 
-func newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
-	b := &board{expected: map[*corev1.Pod]*seat{}}
+func (c *Actors) newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
+	b := &board{expected: map[*corev1.Pod]*seat{}, needs: make(map[types.UID]needs, len(pods))}
+	for _, p := range pods {
+		if b.needs[p.UID] = c.needed[p.UID]; b.needs[p.UID] == nil {
+			b.needs[p.UID] = needsOf(p)
+		}
+	}
+	c.needed = b.needs
 	byName := map[string]*seat{}
 	for _, n := range nodes {
-		s := &seat{node: n, free: map[corev1.ResourceName]int64{}, most: map[corev1.ResourceName]int64{}}
+		s := &seat{node: n, free: needs{}, most: needs{}}
 		for name, q := range n.Status.Allocatable {
 			s.free[name], s.most[name] = q.MilliValue(), q.MilliValue()
 		}
@@ -121,7 +131,7 @@ func newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
 	for _, p := range pods {
 		b.guarded = b.guarded || p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil
 		if s := byName[p.Spec.NodeName]; s != nil && !ended(p) {
-			s.take(p)
+			s.take(p, b.needs[p.UID])
 		}
 		if s := byName[p.Status.NominatedNodeName]; s != nil && p.Spec.NodeName == "" && !ended(p) && p.DeletionTimestamp == nil {
 			s.due = append(s.due, p)
@@ -151,16 +161,15 @@ func (b *board) leave(p *corev1.Pod) {
 }
 
 // take counts a pod on a node.
-func (s *seat) take(p *corev1.Pod) {
+func (s *seat) take(p *corev1.Pod, want needs) {
 	s.pods = append(s.pods, p)
-	for name, n := range needs(p) {
+	for name, n := range want {
 		s.free[name] -= n
 	}
 }
 
-// needs is what a pod takes of a node, in thousandths.
-func needs(p *corev1.Pod) map[corev1.ResourceName]int64 {
-	out := map[corev1.ResourceName]int64{corev1.ResourcePods: 1000}
+func needsOf(p *corev1.Pod) needs {
+	out := needs{corev1.ResourcePods: 1000}
 	for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
 		out[name] = q.MilliValue()
 	}
@@ -173,10 +182,10 @@ func (b *board) why() string {
 
 // best is the node that a pod goes to; nil if none suits it.
 func (b *board) best(c *Actors, p *corev1.Pod) *seat {
-	want, affinity := needs(p), nodeaffinity.GetRequiredNodeAffinity(p)
+	want, affinity := b.needs[p.UID], nodeaffinity.GetRequiredNodeAffinity(p)
 	var fit []*seat
 	for _, s := range b.seats {
-		if !s.holds(s.beside(p, want)) || !admits(s.node, p) || s.portTaken(p) {
+		if !s.holds(b.beside(s, p, want)) || !admits(s.node, p) || s.portTaken(p) {
 			continue
 		}
 		if ok, err := affinity.Match(s.node); err != nil || !ok || !c.volumesReach(p, s.node) {
@@ -199,14 +208,14 @@ func (b *board) best(c *Actors, p *corev1.Pod) *seat {
 }
 
 // beside adds what is nominated to the seat, by priority no less than the pod.
-func (s *seat) beside(p *corev1.Pod, want map[corev1.ResourceName]int64) map[corev1.ResourceName]int64 {
+func (b *board) beside(s *seat, p *corev1.Pod, want needs) needs {
 	if len(s.due) == 0 {
 		return want
 	}
 	want = maps.Clone(want)
 	for _, o := range s.due {
 		if o != p && priority(o) >= priority(p) {
-			for name, n := range needs(o) {
+			for name, n := range b.needs[o.UID] {
 				want[name] += n
 			}
 		}
@@ -214,7 +223,7 @@ func (s *seat) beside(p *corev1.Pod, want map[corev1.ResourceName]int64) map[cor
 	return want
 }
 
-func (s *seat) holds(want map[corev1.ResourceName]int64) bool {
+func (s *seat) holds(want needs) bool {
 	for name, n := range want {
 		if n > s.free[name] && n > 0 {
 			return false

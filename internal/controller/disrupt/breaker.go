@@ -1,6 +1,9 @@
 package disrupt
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,16 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 const (
-	// restFor is how long pods stay where a move has brought them.
-	restFor = 10 * time.Minute
 	// judgeFor is how long after a command an instance that has to be launched for its pods tells that the plan was wrong.
 	judgeFor = 5 * time.Minute
 	// lookBack is how long a command counts, by what it was to save, and an instance that was launched in spite of it.
@@ -31,20 +32,15 @@ const (
 	openFor, mostOpen = 10 * time.Minute, 2 * time.Hour
 )
 
-// Governor keeps consolidation from doing harm: it lets pods rest where a move has brought them, and stops when instances
-// have to be launched for pods that were said to fit elsewhere.
-//
-// Its memory is this process's own: a new leader begins with an open mind.
+// Breaker stops consolidation when instances have to be launched for pods that were said to fit elsewhere. Until when it is open
+// stands on the NodePools too (breakerAnnotation), for the next leader.
 //
 // Concurrency: safe.
-type Governor struct {
+type Breaker struct {
 	mu sync.Mutex
-	// moved is when pods of an owner were last moved by consolidation.
-	moved map[types.UID]time.Time
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
-	past   outcomes
 	until  time.Time     // the breaker is open
 	held   time.Duration // for how long it opened last
 	why    string
@@ -54,7 +50,6 @@ type Governor struct {
 type move struct {
 	at     time.Time
 	saving catalog.MicroUSD
-	came   *outcome
 	// judged: the breaker has opened since.
 	judged bool
 	// owners of the pods, each with how many pods it had then.
@@ -74,9 +69,62 @@ type Launch struct {
 	Price catalog.MicroUSD
 }
 
-// NewGovernor returns a governor that knows nothing yet.
-func NewGovernor() *Governor {
-	return &Governor{moved: map[types.UID]time.Time{}}
+// NewBreaker returns a breaker that knows nothing yet.
+func NewBreaker() *Breaker { return &Breaker{} }
+
+// breakerAnnotation is on NodePools while the breaker is open, and after; it holds an opening.
+const breakerAnnotation = "kerf.sh/consolidation-held"
+
+// opening is that the breaker is open, for how long and why.
+type opening struct {
+	Until   time.Time       `json:"until"`
+	For     metav1.Duration `json:"for"`
+	Because string          `json:"because"`
+}
+
+// restore makes the breaker know what the pools tell of a former leader's.
+func (g *Breaker) restore(pools []*karpv1.NodePool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range pools {
+		var o opening
+		if json.Unmarshal([]byte(p.Annotations[breakerAnnotation]), &o) == nil && o.Until.After(g.until) && o.For.Duration <= mostOpen {
+			g.until, g.held, g.why = o.Until, o.For.Duration, o.Because
+		}
+	}
+}
+
+// opening is what the pools have to tell; "" while the breaker is closed.
+func (g *Breaker) opening(now time.Time) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !now.Before(g.until) {
+		return ""
+	}
+	text, _ := json.Marshal(opening{g.until.UTC().Truncate(time.Second), metav1.Duration{Duration: g.held}, g.why}) // none of it can fail
+	return string(text)
+}
+
+// writeBreaker writes on the pools until when the breaker is open.
+func (l *Loop) writeBreaker(ctx context.Context) error {
+	text := l.Breaker.opening(l.Clock.Now())
+	if text == "" {
+		return nil
+	}
+	var errs []error
+	for _, p := range l.State.Pools() {
+		if p.Annotations[breakerAnnotation] == text || !p.DeletionTimestamp.IsZero() {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{breakerAnnotation: text}}})
+		if err == nil {
+			err = client.IgnoreNotFound(l.Client.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("noting on nodepool %s that consolidation is held: %w", p.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // ownerOf is what the pod's next incarnation has in common with it: its controller; "" if it has none.
@@ -87,56 +135,23 @@ func ownerOf(pod *corev1.Pod) types.UID {
 	return ""
 }
 
-// Moving notes that a command begins to move pods from nodes of a price, to save so much per hour. Count is how many pods an
+// Moving notes that a command begins to move pods, to save so much per hour. Count is how many pods an
 // owner has.
-func (g *Governor) Moving(pods []*corev1.Pod, old, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
+func (g *Breaker) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for owner, at := range g.moved {
-		if now.Sub(at) >= 2*restFor {
-			delete(g.moved, owner)
-		}
-	}
-	m := move{at: now, saving: saving, came: g.past.begin(old, now), owners: map[types.UID]int{}}
+	m := move{at: now, saving: saving, owners: map[types.UID]int{}}
 	for _, p := range pods {
 		if owner := ownerOf(p); owner != "" {
-			g.moved[owner], m.owners[owner] = now, count(owner)
+			m.owners[owner] = count(owner)
 		}
 	}
 	g.moves = append(g.moves, m)
 }
 
-// blocks says whether pods on the node were brought there by a move a short time ago, and until when they rest. Pods are
-// known again by their owner and their age: an owner whose pods were moved, and a pod that is younger than the move.
-func (g *Governor) blocks(n *cluster.Node, pod func(cluster.PodRef) *corev1.Pod, now time.Time) (r disrupt.Reason, until time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.moved) == 0 {
-		return r, until
-	}
-	for _, p := range n.Pods {
-		if p.Daemon || p.Mirror || p.CreatedAt.IsZero() || now.Sub(p.CreatedAt) >= restFor {
-			continue
-		}
-		obj := pod(p.PodRef)
-		if obj == nil {
-			continue
-		}
-		at, ok := g.moved[ownerOf(obj)]
-		if !ok || p.CreatedAt.Before(at.Truncate(time.Second)) {
-			continue
-		}
-		if end := p.CreatedAt.Add(restFor); end.After(until) {
-			until = end
-			r = disrupt.Reason{Code: disrupt.Resting, Pod: p.PodRef.String(), Want: restFor.String()}
-		}
-	}
-	return r, until
-}
-
 // Launched notes instances that were launched. It returns what to say when that opens the breaker. An owner that has more pods
 // than when they were moved has grown, and says nothing about the plan.
-func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now time.Time) (opened string) {
+func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now time.Time) (opened string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
@@ -144,11 +159,8 @@ func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now ti
 	for _, b := range launched {
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
-			if m := g.movedLocked(p, count, now); m != nil {
-				m.came.again += price
-				if !m.judged {
-					n++
-				}
+			if m := g.movedLocked(p, count, now); m != nil && !m.judged {
+				n++
 			}
 		}
 		if n > 0 {
@@ -183,7 +195,7 @@ func (g *Governor) Launched(launched []Launch, count func(types.UID) int, now ti
 
 // movedLocked is the move that the pod may be there for: the last of its owner's pods, a short time ago, if the owner has not
 // grown since; else nil. A pod that is older than the move waited before it, and is there for another reason.
-func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now time.Time) *move {
+func (g *Breaker) movedLocked(pod *corev1.Pod, count func(types.UID) int, now time.Time) *move {
 	owner := ownerOf(pod)
 	if owner == "" {
 		return nil
@@ -200,16 +212,8 @@ func (g *Governor) movedLocked(pod *corev1.Pod, count func(types.UID) int, now t
 	return nil
 }
 
-// Astray is how much of what the nodes of moves cost had to be launched again, in percent, for pods that did not come to lie as
-// planned. Few moves say little in a cluster that costs much.
-func (g *Governor) Misplaced(bill catalog.MicroUSD, now time.Time) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.past.percent(bill, now)
-}
-
 // Open says whether consolidation that moves pods is held, until when, and why.
-func (g *Governor) Open(now time.Time) (until time.Time, why string, open bool) {
+func (g *Breaker) Open(now time.Time) (until time.Time, why string, open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.until, g.why, now.Before(g.until)

@@ -2,14 +2,17 @@ package disrupt
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 func ownedBy(owner string) *corev1.Pod {
@@ -19,31 +22,6 @@ func ownedBy(owner string) *corev1.Pod {
 }
 
 func always(n int) func(types.UID) int { return func(types.UID) int { return n } }
-
-func TestPodsRestWhereAMoveHasBroughtThem(t *testing.T) {
-	begun := time.Unix(100_000, 0)
-	for sentence, tt := range map[string]struct {
-		owner string
-		born  time.Duration // after the move
-		now   time.Duration
-		rests bool
-	}{
-		"a pod that came by the move":           {"web", time.Second, time.Minute, true},
-		"a pod that was there before":           {"web", -time.Second, time.Minute, false},
-		"a pod of something that was moved not": {"db", time.Second, time.Minute, false},
-		"a pod that has rested":                 {"web", time.Second, restFor + time.Second, false},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(1), begun)
-			n := &cluster.Node{Pods: []*cluster.Pod{{CreatedAt: begun.Add(tt.born)}}}
-			r, until := g.blocks(n, func(cluster.PodRef) *corev1.Pod { return ownedBy(tt.owner) }, begun.Add(tt.now))
-			if (r.Code != "") != tt.rests || tt.rests && !until.Equal(begun.Add(tt.born+restFor)) {
-				t.Errorf("got %q until %v", r.Text(), until)
-			}
-		})
-	}
-}
 
 // launched is instances at a price for a pod each of an owner, which is younger than every move here.
 func launched(n int, price catalog.MicroUSD, owner string) []Launch {
@@ -79,8 +57,8 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 		"instances of which the others' pods take nine tenths": {crowded(tripAt, 90), 3, time.Minute, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			g := NewGovernor()
-			g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), begun)
+			g := NewBreaker()
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), begun)
 			now := begun.Add(tt.after)
 			why := g.Launched(tt.launched, always(tt.count), now)
 			until, said, open := g.Open(now)
@@ -108,9 +86,9 @@ func crowded(n int, price catalog.MicroUSD) []Launch {
 // Many moves of the same owners, as after a scale-down, and a single instance launched: one instance is one miss.
 func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
-	g := NewGovernor()
+	g := NewBreaker()
 	for range 20 {
-		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 300, 60, always(9), now)
+		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 60, always(9), now)
 	}
 	if why := g.Launched(launched(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
 		t.Error(why)
@@ -119,9 +97,9 @@ func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 
 func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 	now := time.Unix(100_000, 0)
-	g := NewGovernor()
+	g := NewBreaker()
 	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
-		g.Moving([]*corev1.Pod{ownedBy("web")}, 500, 100, always(3), now)
+		g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
 		g.Launched(launched(tripAt, 90, "web"), always(3), now)
 		until, why, open := g.Open(now)
 		if !open || until.Sub(now) != want {
@@ -129,4 +107,39 @@ func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 		}
 		now = until
 	}
+}
+
+// The leader ends while the breaker is open; the next one finds that on the pools, and for how long it was, and says it on a pool
+// that has come since.
+func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		pool := h.pool.DeepCopy()
+		pool.ResourceVersion = ""
+		if err := h.api.Create(t.Context(), pool); err != nil {
+			t.Fatal(err)
+		}
+		l := &Loop{Client: h.api, State: h.cache, Breaker: NewBreaker(), Clock: clock.RealClock{}}
+		l.Breaker.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), time.Now())
+		l.Breaker.Launched(launchedFor(tripAt, 90, "web", time.Now()), always(3), time.Now())
+		until, why, open := l.Breaker.Open(time.Now())
+		if err := l.writeBreaker(t.Context()); err != nil || !open {
+			t.Fatalf("open %t: %v", open, err)
+		}
+		var stored karpv1.NodePool
+		if err := h.api.Get(t.Context(), client.ObjectKeyFromObject(pool), &stored); err != nil {
+			t.Fatal(err)
+		}
+		next := NewBreaker()
+		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}})
+		got, said, open := next.Open(time.Now())
+		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.held != openFor {
+			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.held, until, why)
+		}
+		time.Sleep(openFor)
+		if next.opening(time.Now()) != "" {
+			t.Error("a breaker that has closed is written down")
+		}
+	})
 }

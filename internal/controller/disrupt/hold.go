@@ -1,0 +1,104 @@
+package disrupt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+)
+
+const (
+	// filledHold is how long a node is held that a move brings pods to: the next decision would find it not as full as planned
+	// while they are on their way, and move them once more.
+	filledHold = 10 * time.Minute
+	// longestHold is the most for which an instance is held that a move has launched: until that has paid back twice.
+	longestHold = 6 * time.Hour
+	// undoneHold is how long a node is held whose consolidation was taken back. What could not be launched a moment ago can't
+	// be launched now either, as a rule.
+	undoneHold = 15 * time.Minute
+	// loosePercent of the bill is what must be spent on more than the pods are worth for held nodes to go as well: the load that
+	// moves were made for has gone.
+	loosePercent = 30
+)
+
+// held says whether consolidation leaves a node alone for what a move has done to it, and until when. That stands on its claim
+// (apply.HoldUntilAnnotation), so that the next leader knows it. Where a move has filled or launched the node, that ends when it
+// has no pods, for it is of no use to the move, or when the cluster is loose, for it is of little.
+func (s *subject) held() (r disrupt.Reason, until time.Time) {
+	if s.claim == nil || s.claim.Annotations[apply.HoldUntilAnnotation] == "" {
+		return r, until
+	}
+	until, err := time.Parse(time.RFC3339, s.claim.Annotations[apply.HoldUntilAnnotation])
+	why, _, moved := strings.Cut(s.claim.Annotations[apply.HoldReasonAnnotation], apply.ByCommand)
+	if err != nil || !s.now.Before(until) || moved && (s.loose || empty(s.node)) {
+		return r, time.Time{}
+	}
+	return disrupt.Reason{Code: disrupt.Held, Want: until.UTC().Format(time.RFC3339), Detail: why}, until
+}
+
+// hold writes on a claim until when its node is left alone, and why, unless it is held for longer. What is gone is left.
+func (q *Queue) hold(ctx context.Context, name string, until time.Time, why string) error {
+	claim := &karpv1.NodeClaim{}
+	if err := q.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if has, err := time.Parse(time.RFC3339, claim.Annotations[apply.HoldUntilAnnotation]); err == nil && !has.Before(until) || !claim.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return q.annotate(ctx, claim, map[string]any{apply.HoldUntilAnnotation: until.UTC().Format(time.RFC3339), apply.HoldReasonAnnotation: why})
+}
+
+// holdFilled holds the nodes that a command brings pods to. It comes before the marks: who finds those goes on with the command.
+func (q *Queue) holdFilled(ctx context.Context, f *execution) error {
+	for _, name := range f.Filled {
+		if err := q.hold(ctx, name, f.begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unhold lets go of what a command has held, because it is taken back, and holds its nodes instead.
+func (q *Queue) unhold(ctx context.Context, f *execution) error {
+	var claims karpv1.NodeClaimList
+	if err := q.Client.List(ctx, &claims); err != nil {
+		return fmt.Errorf("listing nodeclaims: %w", err)
+	}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		if strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.id) {
+			if err := q.annotate(ctx, c, map[string]any{apply.HoldUntilAnnotation: nil, apply.HoldReasonAnnotation: nil}); err != nil {
+				return err
+			}
+		}
+	}
+	if f.moot || f.Cause == karpv1.DisruptionReasonDrifted { // drift has pauses of its own
+		return nil
+	}
+	for _, g := range f.all {
+		if err := q.hold(ctx, g.Claim, q.Clock.Now().Add(undoneHold), "its consolidation was undone: "+f.failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// annotate changes annotations of a claim; null takes one off.
+func (q *Queue) annotate(ctx context.Context, claim *karpv1.NodeClaim, annotations map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	if err := q.Client.Patch(ctx, claim.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("noting on nodeclaim %s until when it is held: %w", claim.Name, err)
+	}
+	return nil
+}

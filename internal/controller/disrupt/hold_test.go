@@ -1,0 +1,101 @@
+package disrupt
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+func TestAHeldNodeIsLeftAlone(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	claim := func(until, why string) *karpv1.NodeClaim {
+		return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{apply.HoldUntilAnnotation: until, apply.HoldReasonAnnotation: why}}}
+	}
+	hour := now.Add(time.Hour).Format(time.RFC3339)
+	used, unused := &cluster.Node{Pods: []*cluster.Pod{{}}}, &cluster.Node{}
+	moved, undone := claim(hour, "it was filled"+apply.ByCommand+"1234"), claim(hour, "it was undone")
+	for name, tt := range map[string]struct {
+		node  *cluster.Node
+		claim *karpv1.NodeClaim
+		after time.Duration
+		held  bool
+		loose bool
+	}{
+		"at once":                         {used, moved, 0, true, false},
+		"until its time":                  {used, moved, time.Hour - 1, true, false},
+		"no longer":                       {used, moved, time.Hour, false, false},
+		"once the load has fallen":        {used, moved, 0, false, true},
+		"without pods":                    {unused, moved, 0, false, false},
+		"one that could not go":           {used, undone, 0, true, true},
+		"an empty one that could not go":  {unused, undone, 0, true, false},
+		"one that no move has touched":    {used, &karpv1.NodeClaim{}, 0, false, false},
+		"one whose claim is not known":    {used, nil, 0, false, false},
+		"one with a note of another kind": {used, claim("tomorrow", ""), 0, false, false},
+	} {
+		r, end := (&subject{node: tt.node, claim: tt.claim, loose: tt.loose, now: now.Add(tt.after)}).held()
+		if (r.Code != "") != tt.held || end.IsZero() == tt.held || strings.Contains(r.Text(), "1234") {
+			t.Errorf("%s: %q until %s", name, r.Text(), end)
+		}
+	}
+}
+
+// hold is what a claim says of how long its node is held.
+func (h *testCluster) hold(claim string) (until time.Time, why string) {
+	h.t.Helper()
+	var c karpv1.NodeClaim
+	if err := h.api.Get(h.t.Context(), client.ObjectKey{Name: claim}, &c); err != nil {
+		h.t.Fatal(err)
+	}
+	until, _ = time.Parse(time.RFC3339, c.Annotations[apply.HoldUntilAnnotation])
+	return until, c.Annotations[apply.HoldReasonAnnotation]
+}
+
+// The leader ends in the middle of a move. The next one finds on the claims that the nodes are held that the move fills and
+// launches; where it takes the move back, that the nodes of it are, and no others.
+func TestTheNextLeaderKnowsWhatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		goes, stays := h.instance("c1"), h.instance("c2")
+		pods := h.bind("p", goes.Node)
+		c := h.replace(goes, pods)
+		c.Hold, c.Filled, c.Placements = time.Hour, []string{stays.Claim}, []plan.Placement{{Node: stays.Node}}
+		begun := time.Now()
+		if _, err := h.Start(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		h.start() // a new leader
+		launched := h.replacements()
+		for name, want := range map[string]time.Duration{launched[0].Name: time.Hour, stays.Claim: filledHold} {
+			if until, why := h.hold(name); !until.Equal(begun.Add(want)) || !strings.Contains(why, apply.ByCommand) {
+				t.Errorf("%s is held until %s (%q), want %s after the begin", name, until, why, want)
+			}
+		}
+		h.bind("q", goes.Node, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
+		})
+		h.initialize(&launched[0])
+		time.Sleep(2*look + Settle)
+		if launched = h.replacements(); len(launched) != 1 || h.marked(goes) {
+			t.Fatalf("want the move taken back, and its instance there: %d replacements", len(launched))
+		}
+		for _, name := range []string{launched[0].Name, stays.Claim} {
+			if until, why := h.hold(name); !until.IsZero() || why != "" {
+				t.Errorf("%s is held until %s (%q), for a move that was taken back", name, until, why)
+			}
+		}
+		if until, why := h.hold(goes.Claim); until.Before(time.Now().Add(undoneHold-time.Minute)) || !strings.Contains(why, "do-not-disrupt") && !strings.Contains(why, "not to be disrupted") {
+			t.Errorf("the node of the move that was taken back is held until %s (%q)", until, why)
+		}
+		h.end()
+	})
+}
