@@ -71,7 +71,9 @@ func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement,
 }
 
 // evictionSize is how much a pod asks for, in thousandths of a core; four GiB count as one core.
-func evictionSize(c *cluster.Class) int64 { return c.Requests[res.CPU] + c.Requests[res.Memory]/(4<<30/1000) }
+func evictionSize(c *cluster.Class) int64 {
+	return c.Requests[res.CPU] + c.Requests[res.Memory]/(4<<30/1000)
+}
 
 // addPods adds pods to the placements on their nodes.
 func addPods(placements []plan.Placement, at map[string][]cluster.PodRef) []plan.Placement {
