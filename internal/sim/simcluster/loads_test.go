@@ -197,7 +197,9 @@ func TestLedger(t *testing.T) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b figures) int { return cmp.Or(cmp.Compare(a.Pods, b.Pods), cmp.Compare(slices.Index(loads, a.Load), slices.Index(loads, b.Load))) })
+	slices.SortStableFunc(all, func(a, b figures) int {
+		return cmp.Or(cmp.Compare(a.Pods, b.Pods), cmp.Compare(slices.Index(loads, a.Load), slices.Index(loads, b.Load)))
+	})
 	fmt.Print(table(all))
 }
 

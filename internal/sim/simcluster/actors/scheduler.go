@@ -105,8 +105,8 @@ type needs map[corev1.ResourceName]int64
 type seat struct {
 	node *corev1.Node
 	pods []*corev1.Pod
-	due  []*corev1.Pod                 // nominated to it
-	free needs // thousandths
+	due  []*corev1.Pod // nominated to it
+	free needs         // thousandths
 	most needs
 }
 
