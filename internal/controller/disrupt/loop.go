@@ -67,7 +67,6 @@ type Loop struct {
 	reporter     *reporter
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
-	owed         bool              // nodes with pods let empty ones go first the last time; see mixed
 	turned       bool              // every start had its turn, and nothing was found
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
@@ -192,19 +191,11 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if wait > 0 && now.Add(wait).Before(l.due) {
 		l.due = now.Add(wait)
 	}
-	p := v.problem
-	if l.mixed(moves, confirmed) {
-		narrowed, decided := l.narrow(v)
-		if decided != nil {
-			p, d, confirmed = narrowed, decided, l.known(l.governed(decided.Moves, now))
-		}
-		l.owed = false
-	}
-	confirmed = l.checked(p, d, confirmed)
+	confirmed = l.checked(v.problem, d, confirmed)
 	if len(confirmed) == 0 {
 		return nil
 	}
-	l.Record.of(p, "", nil, d, confirmed)
+	l.Record.of(v.problem, "", nil, d, confirmed)
 	l.due, l.Options.Start = now, 0
 	return l.start(ctx, v, confirmed)
 }
@@ -217,28 +208,6 @@ func (l *Loop) stood(d *disrupt.Decision) *disrupt.Decision {
 		out.Moves[i].Stood = l.confirmation.Stood(out.Moves[i].Nodes)
 	}
 	return &out
-}
-
-// mixed reports whether what has been confirmed is to be decided on by itself: nothing is confirmed but single nodes of moves. Where
-// only empty nodes go, they go first, and the others have their turn in the round after: in a cluster where some node is
-// always empty they would wait for ever.
-func (l *Loop) mixed(moves, confirmed []disrupt.Move) bool {
-	if slices.ContainsFunc(confirmed, func(m disrupt.Move) bool { return m.Cause != disrupt.Empty }) {
-		l.owed = false
-		return false
-	}
-	waits := false
-	of := l.confirmation.Confirmed()
-	for i := range moves {
-		if moves[i].Cause != disrupt.Empty && slices.ContainsFunc(moves[i].Nodes, func(n string) bool { return of[n] }) {
-			waits = true
-		}
-	}
-	if waits && len(confirmed) > 0 && !l.owed {
-		l.owed = true
-		return false
-	}
-	return waits
 }
 
 // governed are the moves that the breaker lets happen now.
@@ -259,29 +228,6 @@ func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 		l.Log.Debug("consolidation that moves pods is held", "until", until, "because", why)
 	}
 	return out
-}
-
-// narrow asks again with the confirmed nodes alone when every move has a node in it that is not confirmed: a cluster in which there
-// is always one more must not wait for ever. It returns what was asked and decided, nil when nothing is confirmed.
-func (l *Loop) narrow(v *view) (*disrupt.Problem, *disrupt.Decision) {
-	confirmed := l.confirmation.Confirmed()
-	if len(confirmed) == 0 {
-		return nil, nil
-	}
-	q := *v.problem
-	q.Options.Start = 0
-	q.Nodes = append([]disrupt.Node(nil), q.Nodes...)
-	for i := range q.Nodes {
-		if n := &q.Nodes[i]; !confirmed[n.Name] && len(n.Blocks) == 0 {
-			n.Blocks = []disrupt.Reason{{Code: disrupt.Other, Detail: "it has not been among those that should go for long enough"}}
-		}
-	}
-	return &q, disrupt.Decide(&q)
-}
-
-// known leaves out the moves to nodes that may soon go themselves and have not waited until that is known.
-func (l *Loop) known(moves []disrupt.Move) []disrupt.Move {
-	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return m.Onto > 0 && !l.confirmation.Known(m.Nodes) })
 }
 
 // checked drops the moves that the independent check refuses.

@@ -22,7 +22,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
@@ -127,42 +126,6 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		}
 		h.end()
 	})
-}
-
-func TestNodesWithPodsHaveTheirTurnWhereSomeNodeIsAlwaysEmpty(t *testing.T) {
-	now := time.Unix(1000, 0)
-	l := &Loop{}
-	move := func(cause disrupt.Cause, nodes ...string) disrupt.Move {
-		return disrupt.Move{Cause: cause, Nodes: nodes}
-	}
-	var narrowed []bool
-	for i := range 12 {
-		// With the node that has long been to go there is always one that has not, and always an empty one.
-		moves := []disrupt.Move{move(disrupt.Underutilized, "old", fmt.Sprint("new", i)), move(disrupt.Empty, fmt.Sprint("empty", i))}
-		confirmed, _, _ := l.confirmation.Observe(moves, now)
-		narrowed = append(narrowed, l.mixed(moves, confirmed))
-		if narrowed[i] {
-			l.owed = false
-		}
-		now = now.Add(time.Second)
-	}
-	turns := 0
-	for i, n := range narrowed {
-		if n {
-			turns++
-		}
-		if n && i > 0 && narrowed[i-1] {
-			t.Error("empty nodes have no turn between two of the others")
-		}
-	}
-	if turns != 3 {
-		t.Errorf("the old node had %d turns: %v", turns, narrowed)
-	}
-	moves := []disrupt.Move{move(disrupt.Underutilized, "a", "b")}
-	l.confirmation.Observe(moves, now)
-	if confirmed, _, _ := l.confirmation.Observe(moves, now.Add(confirmation.Moment)); l.mixed(moves, confirmed) {
-		t.Error("asked again though all is confirmed")
-	}
 }
 
 func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {

@@ -3,7 +3,6 @@ package shadow
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/controller/obs"
@@ -107,26 +106,11 @@ func (l *Loop) round(ctx context.Context, snapshot *cluster.Snapshot) {
 	l.Metrics.Shadow.Missed.Set(dollars(s.Missed))
 }
 
-// confirmed is a decision with those of its moves that have stood for as long as they have to. Where it is another node each time,
-// a controller would decide again on those nodes alone that have stood for long enough; here the whole move counts then.
+// confirmed is a decision with those of its moves that have stood for as long as they have to.
 func (l *Loop) confirmed(d *disrupt.Decision) *disrupt.Decision {
 	now := l.Now()
 	out := *d
 	out.Moves, _, _ = l.confirmation.Observe(d.Moves, now)
-	ready := l.confirmation.Confirmed()
-	counted := map[string]bool{}
-	for i := range out.Moves {
-		counted[out.Moves[i].Nodes[0]] = true
-	}
-	for i := range d.Moves {
-		m := &d.Moves[i]
-		if counted[m.Nodes[0]] {
-			continue
-		}
-		if m.Onto == 0 && slices.ContainsFunc(m.Nodes, func(n string) bool { return ready[n] }) {
-			out.Moves = append(out.Moves, *m)
-		}
-	}
 	return &out
 }
 

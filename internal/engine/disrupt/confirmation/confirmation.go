@@ -103,17 +103,6 @@ func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.M
 	return done, wait, dropped
 }
 
-// Confirmed are the nodes that have been to go for long enough.
-func (r *Tracker) Confirmed() map[string]bool {
-	out := map[string]bool{}
-	for name, n := range r.nodes {
-		if n.in && n.left(r.at) <= 0 {
-			out[name] = true
-		}
-	}
-	return out
-}
-
 // Stood is for how long the nodes have been among those that should go, the last of them.
 func (r *Tracker) Stood(nodes []string) time.Duration {
 	least := time.Duration(-1)
@@ -123,19 +112,6 @@ func (r *Tracker) Stood(nodes []string) time.Duration {
 		}
 	}
 	return max(0, least)
-}
-
-// Settled reports whether all nodes have been to go for more than a moment.
-func (r *Tracker) Settled(nodes []string) bool { return r.Stood(nodes) >= Moment }
-
-// Known reports whether the nodes have waited until it was known whether those go that are to take their pods.
-func (r *Tracker) Known(nodes []string) bool {
-	for _, name := range nodes {
-		if n := r.nodes[name]; n.settled.IsZero() || n.settled.After(r.at) {
-			return false
-		}
-	}
-	return true
 }
 
 // Forget takes nodes out whose command has begun.

@@ -23,7 +23,7 @@ func TestMovesRipen(t *testing.T) {
 	if len(confirmed) != 0 || wait != confirmation.Moment || len(dropped) != 1 || dropped[0] != "e" {
 		t.Errorf("a set is as confirmed as the last of it: %v, wait %v, dropped %v", confirmed, wait, dropped)
 	}
-	if !r.Confirmed()["a"] || r.Confirmed()["b"] {
+	if r.Stood([]string{"a"}) != confirmation.Moment || r.Stood([]string{"b"}) != 0 {
 		t.Error("a has waited long enough, b has not")
 	}
 	if confirmed, _, _ = r.Observe([]disrupt.Move{move(disrupt.Underutilized, "a", "b")}, now.Add(confirmation.Moment)); len(confirmed) != 1 {
