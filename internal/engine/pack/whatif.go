@@ -84,6 +84,7 @@ func NewWhatIf(p *Problem) *WhatIf {
 		everything[i] = i
 	}
 	w.targets.set(w, everything)
+	w.findDomains()
 	w.placePending()
 	w.SetTargets(everything)
 	return w

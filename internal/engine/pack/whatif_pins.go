@@ -11,6 +11,19 @@ func (w *WhatIf) pins(m *displacedClass) []*podGroup {
 	return w.s.pinsOver(m.class, keys, false)
 }
 
+// findDomains works out the domains that classes have to do with before anything is asked: what is left of reservations and
+// limits while a question is open would decide them for all that come after.
+func (w *WhatIf) findDomains() {
+	for _, m := range w.displaced {
+		if !m.sequential || m.item == nil {
+			continue
+		}
+		for _, key := range w.keysOf(m) {
+			w.s.domainsFor(m.class, key)
+		}
+	}
+}
+
 // keysOf are the keys whose domains decide where the class may go, those of the anti-affinity of pods that don't move
 // included.
 func (w *WhatIf) keysOf(m *displacedClass) []string {
