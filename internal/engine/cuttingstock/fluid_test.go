@@ -22,7 +22,7 @@ func modelOf(rows []Row, kinds []Bin, caps ...int) *Problem {
 	return m
 }
 
-func TestPriorIsWhatPodsCostWhenInstancesAreFilledToTheLast(t *testing.T) {
+func TestFluidDualsAreWhatPodsCostWhenInstancesAreFilledToTheLast(t *testing.T) {
 	small := Bin{Price: 100, Net: []float64{10, 20}}
 	cases := map[string]struct {
 		rows  []Row
@@ -62,7 +62,7 @@ func TestPriorIsWhatPodsCostWhenInstancesAreFilledToTheLast(t *testing.T) {
 	}
 }
 
-func TestNoKindCarriesMoreThanItCostsByThePrior(t *testing.T) {
+func TestNoBinCarriesMoreThanItCostsByFluidDuals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t, 6, 4)
 		p := newFluidDuals(m)

@@ -17,7 +17,7 @@ func sortDescending(order []int, by []float64) {
 //
 // It starts from the fillings of known new nodes, and adds those that it finds. A pod can always be left out at somewhat
 // more than it is worth there, which keeps the worth of pods near the truth from the beginning. Where new nodes take only
-// so many of some rows, what pods are worth in the known plan says little; then a prior takes its place, and the price of
+// so many of some rows, what pods are worth in the known plan says little; then fluidDuals take its place, and the price of
 // leaving out is raised where it turns out to be too low.
 func (m *Problem) Solve(found *lp.Stock, work *int64) *Solution {
 	const raise, slow = 1.3, 0.997
