@@ -162,17 +162,26 @@ func (g *nodeBase) measure() {
 		g.most = append(g.most, nil)
 	}
 	g.most = g.most[:blocks]
-	for i, k := range g.order {
-		most := &g.most[i/stripSize]
-		switch {
-		case i%stripSize > 0:
-			most.Max(k.node.room)
-		case len(*most) == len(k.node.room):
-			copy(*most, k.node.room)
+	at := 0
+	for part := range slices.Chunk(g.order, stripSize) {
+		g.most[at] = mostRoom(g.most[at], len(part), func(i int) res.Vector { return part[i].node.room })
+		at++
+	}
+}
+
+// mostRoom is the most of each resource that any of n rooms has; in the memory of most, if that fits.
+func mostRoom(most res.Vector, n int, room func(i int) res.Vector) res.Vector {
+	for i := range n {
+		switch r := room(i); {
+		case i > 0:
+			most.Max(r)
+		case len(most) == len(r):
+			copy(most, r)
 		default:
-			*most = k.node.room.Clone()
+			most = r.Clone()
 		}
 	}
+	return most
 }
 
 // lend is a copy of the nodes that a solver may change. Copies that come back are used again, in which only what differs

@@ -38,14 +38,7 @@ func (x *targetIndex) set(w *WhatIf, order []int) {
 }
 
 func (b *strip) measure() {
-	b.most = nil
-	for _, n := range b.nodes {
-		if b.most == nil {
-			b.most = n.room.Clone()
-			continue
-		}
-		b.most.Max(n.room)
-	}
+	b.most = mostRoom(b.most, len(b.nodes), func(i int) res.Vector { return b.nodes[i].room })
 }
 
 // refresh takes out the nodes that went and measures anew where room was used.
