@@ -38,10 +38,21 @@ func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	if slices.ContainsFunc(c.topo.wide, func(d demand) bool { return d.self && d.group.kind != attracting }) {
 		want = 1 // each changes where the next may go
 	}
-	return placeOne(s.pins(c), want, s.try,
-		func(it *podGroup, want int) int { return s.nodeForAll(it, want, worst) },
-		func(it *podGroup, want int) int { return s.roomForAll(it, want, worst) },
-		func(it *podGroup, want int) int { return s.growOrLaunch(it, want, worst) })
+	return placeOne(s.pins(c), want, ways, func(way int, it *podGroup, want int) bool {
+		it.left = want
+		got := 0
+		if way == onNode {
+			got = s.nodeForAll(it, want, worst)
+		} else {
+			got = s.onNewNode(way, it, want, worst)
+		}
+		it.left = 0
+		it.total += got
+		if got > 0 && s.lastResort {
+			s.freezeDomains(it.class)
+		}
+		return got > 0
+	})
 }
 
 // together is how many of the class's pods that are left are placed at a time: one, or all of them where they have to share
@@ -53,16 +64,21 @@ func (c *class) together(left int) int {
 	return 1 // no two pods with a host port share a host
 }
 
-// attempt tries to place so many pods of an item, and tells how many it placed.
-type attempt func(it *podGroup, want int) int
+// The ways to place a pod by itself, the best first.
+const (
+	onNode = iota
+	inFreeRoom
+	atMorePrice
+	ways
+)
 
-// placeOne goes through the attempts, the best first, and through the choices of domains in each; with half as many pods where
-// no place is large enough. Lend gives an item the pods for one attempt; it reports whether any was placed.
-func placeOne(pins []*podGroup, want int, lend func(*podGroup, int, attempt) bool, attempts ...attempt) bool {
+// placeOne goes through the first so many ways, and through the choices of domains in each; with half as many pods where no
+// place is large enough. Try lends an item the pods for one attempt; it reports whether any was placed.
+func placeOne(pins []*podGroup, want, ways int, try func(way int, it *podGroup, want int) bool) bool {
 	for ; want > 0; want /= 2 {
-		for _, place := range attempts {
+		for way := range ways {
 			for _, it := range pins {
-				if lend(it, want, place) {
+				if try(way, it, want) {
 					return true
 				}
 			}
@@ -71,16 +87,12 @@ func placeOne(pins []*podGroup, want int, lend func(*podGroup, int, attempt) boo
 	return false
 }
 
-// try lends the item want pods for one attempt and keeps what was placed.
-func (s *solver) try(it *podGroup, want int, place attempt) bool {
-	it.left = want
-	got := place(it, want)
-	it.left = 0
-	it.total += got
-	if got > 0 && s.lastResort {
-		s.freezeDomains(it.class)
+// onNewNode places the pods in free room of a new node, or at more price; it tells how many.
+func (s *solver) onNewNode(way int, it *podGroup, want int, worst taintVerdict) int {
+	if way == inFreeRoom {
+		return s.roomForAll(it, want, worst)
 	}
-	return got > 0
+	return s.growOrLaunch(it, want, worst)
 }
 
 func (s *solver) nodeForAll(it *podGroup, want int, worst taintVerdict) int {

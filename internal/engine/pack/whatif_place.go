@@ -187,23 +187,24 @@ func (w *WhatIf) placeSequentially(f *fork, worst taintVerdict, mayLaunch bool) 
 
 // placeNext places the next pod of a sequential class, or all that have to share one host.
 func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, mayLaunch bool) bool {
-	attempts := []attempt{
-		func(it *podGroup, want int) int { return w.nodeForAll(f, m, it, want, worst) },
-		func(it *podGroup, want int) int { return w.s.roomForAll(it, want, worst) },
-		func(it *podGroup, want int) int { return w.s.growOrLaunch(it, want, worst) },
-	}
+	among := ways
 	if !mayLaunch {
-		attempts = attempts[:1]
+		among = onNode + 1
 	}
-	return placeOne(w.pins(m), m.class.together(m.left), func(it *podGroup, want int, place attempt) bool {
+	return placeOne(w.pins(m), m.class.together(m.left), among, func(way int, it *podGroup, want int) bool {
 		before := it.left
 		it.left, it.pool = want, nil
 		w.s.journal.item(it)
-		got := place(it, want)
+		got := 0
+		if way == onNode {
+			got = w.nodeForAll(f, m, it, want, worst)
+		} else {
+			got = w.s.onNewNode(way, it, want, worst)
+		}
 		it.left = before
 		m.left -= got
 		return got > 0
-	}, attempts...)
+	})
 }
 
 // nodeForAll places all of the pods on the first target that has room for them.
