@@ -40,7 +40,7 @@ func (s *solver) placeNext(c *class, worst taintVerdict) bool {
 	}
 	return placeOne(s.pins(c), want, ways, func(way int, it *podGroup, want int) bool {
 		it.left = want
-		got := 0
+		var got int
 		if way == onNode {
 			got = s.nodeForAll(it, want, worst)
 		} else {

@@ -195,7 +195,7 @@ func (w *WhatIf) placeNext(f *fork, m *displacedClass, worst taintVerdict, mayLa
 		before := it.left
 		it.left, it.pool = want, nil
 		w.s.journal.item(it)
-		got := 0
+		var got int
 		if way == onNode {
 			got = w.nodeForAll(f, m, it, want, worst)
 		} else {
