@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -131,6 +132,9 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	}
 	p := &process{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now), without: map[string]bool{}}
 	for _, mechanism := range around.Without {
+		if !slices.Contains(disrupt.Mechanisms, mechanism) {
+			return fmt.Errorf("there is no mechanism of disruption %q to do without: there are %s", mechanism, strings.Join(disrupt.Mechanisms, ", "))
+		}
 		p.without[mechanism] = true
 	}
 	if err := p.wire(ctx); err != nil {
