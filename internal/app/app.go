@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/engine/record"
@@ -114,6 +116,11 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 
 	if err := awaitKinds(ctx, config, s, log); err != nil || ctx.Err() != nil {
 		return err
+	}
+	for _, mechanism := range around.Without {
+		if !slices.Contains(disrupt.Mechanisms, mechanism) {
+			return fmt.Errorf("there is no mechanism of disruption %q to do without: there are %s", mechanism, strings.Join(disrupt.Mechanisms, ", "))
+		}
 	}
 	if s.Shadow {
 		return shadowIn(ctx, s, around, config, log, metrics)

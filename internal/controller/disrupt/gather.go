@@ -89,7 +89,7 @@ func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
 // consider says what is known of a node beyond the cluster.
 func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeConstraints, now time.Time) disrupt.Node {
 	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim),
-		leftAlone: l.LeftAlone != nil && l.LeftAlone(n.ProviderID), loose: v.loose, now: now}
+		leftAlone: l.LeftAlone != nil && l.LeftAlone(n.ProviderID), loose: v.loose || l.without("hold"), now: now}
 	blocks, next, soon := s.blocks()
 	if !next.IsZero() && (v.next.IsZero() || next.Before(v.next)) {
 		v.next = next

@@ -13,6 +13,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 	longestHold = 6 * time.Hour
 	// undoneHold is how long a node is held whose consolidation was taken back. What could not be launched a moment ago can't
 	// be launched now either, as a rule.
-	undoneHold = 15 * time.Minute
+	undoneHold = 5 * time.Minute
 	// loosePercent of the bill is what must be spent on more than the pods are worth for held nodes to go as well: the load that
 	// moves were made for has gone.
 	loosePercent = 30
@@ -58,12 +59,13 @@ func (q *Queue) hold(ctx context.Context, name string, until time.Time, why stri
 
 // holdFilled holds the nodes that a command brings pods to. It comes before the marks: who finds those goes on with the command.
 func (q *Queue) holdFilled(ctx context.Context, f *execution) error {
+	all := guard.Group{Limit: atOnce}
 	for _, name := range f.Filled {
-		if err := q.hold(ctx, name, f.begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.id); err != nil {
-			return err
-		}
+		all.Go("disruption.queue", func() error {
+			return q.hold(ctx, name, f.begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.id)
+		})
 	}
-	return nil
+	return all.Wait()
 }
 
 // unhold lets go of what a command has held, because it is taken back, and holds its nodes instead.
