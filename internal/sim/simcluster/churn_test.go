@@ -210,9 +210,9 @@ func play(t *testing.T, o load, between func(h *simcluster.Cluster, l *ledger, m
 	return l
 }
 
-// TestMovesPayBack lets a cluster churn and wants every move to bring more than it costs, once the controller knows the
-// cluster; the ledger says how that is judged. By itself it takes an hour, and then few may fail: who comes first in a
-// minute is the Go scheduler's choice, and what a load that is drawn will do is nobody's. More is run by hand:
+// TestMovesPayBack lets a cluster churn and wants all moves together to bring more than they cost, and more than those fall
+// short by that do not pay back, once the controller knows the cluster; the ledger says how that is judged. Single moves may
+// fail: what a load that is drawn will do is nobody's to know. More is run by hand, this and TestLedger:
 //
 //	go test ./internal/sim/simcluster -run MovesPayBack -churn-hours 24 -churn-seed 1 -timeout 0 -v
 func TestMovesPayBack(t *testing.T) {
@@ -233,8 +233,8 @@ func TestMovesPayBack(t *testing.T) {
 	if v.gained < v.spent {
 		t.Errorf("all moves are held to have cost $%.3f and brought $%.3f", v.spent, v.gained)
 	}
-	if moved := v.commands - v.empties; 4*v.unpaid > max(16, moved) { // one of ten as a rule; five of ten are no accident
-		t.Errorf("%d of %d moves did not pay back", v.unpaid, moved)
+	if v.lost > v.gained { // a fifth of it as a rule, under a load that is drawn anew every five minutes
+		t.Errorf("%d of %d moves did not pay back, and fell short by $%.3f; all moves brought $%.3f", v.unpaid, v.commands-v.empties, v.lost, v.gained)
 	}
 }
 
