@@ -127,7 +127,7 @@ func isCluster(stack []uintptr) bool {
 	frames := runtime.CallersFrames(stack)
 	for {
 		f, more := frames.Next()
-		for _, of := range []string{"net/http.(*conn).serve", "internal/sim/kubesim.", "internal/sim/awssim", "internal/house_test.", "internal/sim/simcluster/actors."} {
+		for _, of := range []string{"net/http.(*conn).serve", "internal/sim/kubesim.", "internal/sim/awssim", "internal/sim/simcluster_test.", "internal/sim/simcluster/actors."} {
 			if strings.Contains(f.Function, of) {
 				return true
 			}
