@@ -39,7 +39,7 @@ var checks = []struct {
 		"internal/controller/interruption TestAMessageThatFailsAgainAndAgainIsGivenUp", "internal/aws/queue TestEverySampleIsOfItsKind", "internal/aws/queue TestWhatIsNoEvent",
 		"controlplane/e2e TestInterruption",
 	}},
-	{"every error of a launch has its class, reason and label", []string{"internal/aws TestEveryErrorOfALaunchHasItsClassReasonLabelAndClosure", "internal/aws/awserr TestEveryRowOfTheTableIsReached"}},
+	{"every error of a launch has its class, reason and label", []string{"internal/aws TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable", "internal/aws/awserr TestEveryRowOfTheTableIsReached"}},
 	{"any read that is throttled, for however long, drifts and ends nothing", []string{
 		"internal/aws TestAnyReadThatIsThrottledTakesNothingAway", "internal/aws TestWhatCanNotBeSeenNowIsUnknownAndKeepsWhatWasSeen", "internal/aws/image TestAThrottledParameterIsNeverAChange",
 		"internal/controller/nodeclass TestWhatCanNotBeLookedAt", "controlplane/e2e TestFaults",
