@@ -31,6 +31,10 @@ func (s *Server) create(r *resource, namespace string, given sent, dryRun bool) 
 			return nil, apierrors.NewNotFound(s.byPath["/v1/namespaces"].gr(), namespace)
 		}
 	}
+	if r.plural == "events" && r.objects[key(u.GetNamespace(), u.GetName())] != nil {
+		// Clients name events by the nanosecond, at which two of one object may be made where time stands still.
+		u.SetName(u.GetName() + "." + s.suffixLocked())
+	}
 	u.SetUID("")
 	u.SetDeletionTimestamp(nil)
 	u.SetDeletionGracePeriodSeconds(nil)

@@ -10,8 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
-// Alerts on events match the type of a condition as their reason, and this text. An event is named by its object and the
-// nanosecond, and time stands still here while anybody works: of two transitions in one write the second is not kept.
+// Alerts on events match the type of a condition as their reason, and this text.
 func TestTransitionsOfConditionsAreEvents(t *testing.T) {
 	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
 		h.Apply(strings.Replace(onDemand, "KarpenterNodeRole-kerf", "Nobody", 1))
