@@ -224,7 +224,7 @@ func TestMovesPayBack(t *testing.T) {
 	for _, u := range unpaid {
 		t.Log(u)
 	}
-	// A claim may come and go between two looks, where its instance was refused. With many of them the account would be nobody's.
+	// A claim may come and go between two looks. With many of them the account would say nothing.
 	if 10*l.unknown > l.launched {
 		t.Errorf("of %d instances it is not known what they were launched for, of %d", l.unknown, l.launched)
 	}
