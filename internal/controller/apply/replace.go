@@ -8,13 +8,10 @@ import (
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
-
-// CommandAnnotation is on NodeClaims that were launched so that other nodes can go; its value is the ID of the command
-// that those nodes bear too.
-const CommandAnnotation = "kerf.sh/disruption-command"
 
 // HoldUntilAnnotation is on NodeClaims that consolidation leaves alone for a time; its value (RFC 3339) is until when.
 // HoldReasonAnnotation says why: in words, and at the end, after ByCommand, by which command, where that would end the hold if
@@ -75,7 +72,7 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 		if refusal != nil {
 			return nil, &RefusedError{*refusal}
 		}
-		b.claim.Annotations[CommandAnnotation] = o.Command
+		b.claim.Annotations[index.CommandAnnotation] = o.Command
 		if !o.Hold.IsZero() {
 			b.claim.Annotations[HoldUntilAnnotation] = o.Hold.UTC().Format(time.RFC3339)
 			b.claim.Annotations[HoldReasonAnnotation] = "it was launched to save money and has not paid back yet" + ByCommand + o.Command

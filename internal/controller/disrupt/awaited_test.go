@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -33,18 +33,18 @@ func keepsTheFirst(t *testing.T, seen bool) {
 		}
 		going := h.instance("c1", func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()}
-			n.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: string(text)}
+			n.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", index.CommandAnnotation: "x", orderAnnotation: string(text)}
 		})
 		pod := &corev1.Pod{}
 		h.bind("p", going.Node, func(p *corev1.Pod) { pod = p })
 		h.instance("first")
-		second := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "second", UID: types.UID("second"), Annotations: map[string]string{apply.CommandAnnotation: "x"}}}
+		second := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "second", UID: types.UID("second"), Annotations: map[string]string{index.CommandAnnotation: "x"}}}
 		second.Spec.NodeClassRef = h.pool.Spec.Template.Spec.NodeClassRef
 		first, err := h.Queue.claim(t.Context(), "first")
 		if err != nil {
 			t.Fatal(err)
 		}
-		first.Annotations = map[string]string{apply.CommandAnnotation: "x"}
+		first.Annotations = map[string]string{index.CommandAnnotation: "x"}
 		if err := errors.Join(h.api.Update(t.Context(), first), h.api.Create(t.Context(), second)); err != nil {
 			t.Fatal(err)
 		}

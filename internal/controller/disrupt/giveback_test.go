@@ -15,6 +15,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
 func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
@@ -80,7 +81,7 @@ func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		late := func(name string) *karpv1.NodeClaim {
-			c := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{apply.CommandAnnotation: "of a leader that ended"}}}
+			c := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{index.CommandAnnotation: "of a leader that ended"}}}
 			c.Spec.NodeClassRef = h.pool.Spec.Template.Spec.NodeClassRef
 			if err := h.api.Create(t.Context(), c); err != nil {
 				t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -50,7 +50,7 @@ var (
 // Errors: errGone, errOtherMark, those of the API.
 func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 	node, err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
-		switch id := node.Annotations[apply.CommandAnnotation]; {
+		switch id := node.Annotations[index.CommandAnnotation]; {
 		case !node.DeletionTimestamp.IsZero():
 			return errGone
 		case intake.Leaving(node) && id != f.id:
@@ -76,7 +76,7 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 			node.Annotations = map[string]string{}
 		}
 		node.Annotations[intake.DisruptingAnnotation] = string(f.Cause)
-		node.Annotations[apply.CommandAnnotation] = f.id
+		node.Annotations[index.CommandAnnotation] = f.id
 		node.Annotations[orderAnnotation] = string(text)
 		return nil
 	})
@@ -114,7 +114,7 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading node %s: %w", g.Node, err)
 	}
-	if err == nil && intake.Leaving(node) && node.Annotations[apply.CommandAnnotation] != id {
+	if err == nil && intake.Leaving(node) && node.Annotations[index.CommandAnnotation] != id {
 		return nil // it is another command's
 	}
 	err = q.unmarkClaim(ctx, g)
@@ -126,14 +126,14 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 	}
 	// The cache may not have seen the mark yet, and would have it that there is nothing to take off.
 	_, err = q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
-		if !intake.Leaving(node) || node.Annotations[apply.CommandAnnotation] != id {
+		if !intake.Leaving(node) || node.Annotations[index.CommandAnnotation] != id {
 			return errGone
 		}
 		if o, ok := readOrder(node); !ok || !o.ForeignTaint {
 			node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
 		}
 		node.Annotations = maps.Clone(node.Annotations)
-		for _, key := range []string{intake.DisruptingAnnotation, apply.CommandAnnotation, orderAnnotation} {
+		for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
 			delete(node.Annotations, key)
 		}
 		return nil

@@ -188,7 +188,7 @@ func (q *Queue) await(f *execution) {
 }
 
 // Start begins a command: its nodes are marked and its replacements launched when it returns its name, which claims of
-// replacements bear (apply.CommandAnnotation); the rest goes on by itself. When it returns an error, nothing was begun, or
+// replacements bear (index.CommandAnnotation); the rest goes on by itself. When it returns an error, nothing was begun, or
 // what was is being taken back.
 //
 // Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.

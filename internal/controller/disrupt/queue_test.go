@@ -196,7 +196,7 @@ func (h *testCluster) marked(g Going) bool {
 	if err != nil || claim == nil {
 		h.t.Fatalf("claim %s: %v", g.Claim, err)
 	}
-	all := []bool{hasTaint(n), intake.Leaving(n), n.Annotations[apply.CommandAnnotation] != "", n.Annotations[orderAnnotation] != "", claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()}
+	all := []bool{hasTaint(n), intake.Leaving(n), n.Annotations[index.CommandAnnotation] != "", n.Annotations[orderAnnotation] != "", claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()}
 	if slices.Contains(all, !all[0]) {
 		h.t.Errorf("node %s is marked by halves: taint, annotation, command, order, condition: %v", g.Node, all)
 	}
@@ -219,7 +219,7 @@ func (h *testCluster) replacements() []karpv1.NodeClaim {
 	if err := h.api.List(h.t.Context(), &list); err != nil {
 		h.t.Fatal(err)
 	}
-	return slices.DeleteFunc(list.Items, func(c karpv1.NodeClaim) bool { return c.Annotations[apply.CommandAnnotation] == "" })
+	return slices.DeleteFunc(list.Items, func(c karpv1.NodeClaim) bool { return c.Annotations[index.CommandAnnotation] == "" })
 }
 
 func (h *testCluster) initialize(claim *karpv1.NodeClaim) {

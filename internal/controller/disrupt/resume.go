@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -36,7 +35,7 @@ func (q *Queue) resume(ctx context.Context) error {
 	replacements := map[string][]string{}
 	for i := range claims.Items {
 		c := &claims.Items[i]
-		if id := c.Annotations[apply.CommandAnnotation]; id != "" && index.Managed(c) {
+		if id := c.Annotations[index.CommandAnnotation]; id != "" && index.Managed(c) {
 			replacements[id] = append(replacements[id], c.Name)
 		}
 	}
@@ -63,7 +62,7 @@ func (q *Queue) resume(ctx context.Context) error {
 // adopt adds a marked node to the command that it is part of.
 func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *karpv1.NodeClaim) {
 	o, ok := readOrder(node)
-	id := node.Annotations[apply.CommandAnnotation]
+	id := node.Annotations[index.CommandAnnotation]
 	key := id
 	if !ok || id == "" || claim == nil {
 		key = "?" + node.Name // nothing tells how to go on: it is taken back by itself

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -45,7 +44,7 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 	}
 	for i := range claims.Items {
 		c := &claims.Items[i]
-		id := c.Annotations[apply.CommandAnnotation]
+		id := c.Annotations[index.CommandAnnotation]
 		if id == "" || !index.Managed(c) || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || q.Awaited(c.Name) || q.underWay(id) {
 			continue
 		}
@@ -74,7 +73,7 @@ func (q *Queue) underWay(id string) bool {
 
 // clear takes off what a node and its claim bear.
 func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
-	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command-id", node.Annotations[apply.CommandAnnotation])
+	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command-id", node.Annotations[index.CommandAnnotation])
 	if !intake.Leaving(node) {
 		return q.heal(ctx, node, claim)
 	}
@@ -82,7 +81,7 @@ func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 	if claim != nil {
 		g.Claim = claim.Name
 	}
-	return q.unmark(ctx, node.Annotations[apply.CommandAnnotation], g)
+	return q.unmark(ctx, node.Annotations[index.CommandAnnotation], g)
 }
 
 // managed are the claims that are Kerf's, by provider ID.

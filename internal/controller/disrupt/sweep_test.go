@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -36,7 +36,7 @@ func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 		h := newTestCluster(t)
 		g, busy := h.tainted("c1"), h.instance("c2")
 		node := h.node(g.Node)
-		node.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", apply.CommandAnnotation: "x", orderAnnotation: "{}"}
+		node.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized", index.CommandAnnotation: "x", orderAnnotation: "{}"}
 		if err := h.api.Update(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
@@ -87,10 +87,10 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 	for sentence, edit := range map[string]func(*corev1.Node){
 		"of an earlier release": func(*corev1.Node) {},
 		"that can't be read": func(n *corev1.Node) {
-			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation] = "x", "{"
+			n.Annotations[index.CommandAnnotation], n.Annotations[orderAnnotation] = "x", "{"
 		},
 		"of a node without a claim": func(n *corev1.Node) {
-			n.Annotations[apply.CommandAnnotation], n.Annotations[orderAnnotation], n.Spec.ProviderID = "x", "{}", "aws:///a/other"
+			n.Annotations[index.CommandAnnotation], n.Annotations[orderAnnotation], n.Spec.ProviderID = "x", "{}", "aws:///a/other"
 		},
 	} {
 		t.Run(sentence, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
@@ -51,7 +51,7 @@ func (q *Queue) giveBack(ctx context.Context, name string) error {
 	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "command-id", claim.Annotations[apply.CommandAnnotation])
+	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "command-id", claim.Annotations[index.CommandAnnotation])
 	return nil
 }
 

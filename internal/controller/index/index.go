@@ -20,12 +20,14 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // The indexed fields.
 const (
 	PodNode              = "spec.nodeName"
 	NodeProviderID       = "spec.providerID"
+	NodeCommand          = "disruption command" // of a node that is to go by it
 	ClaimProviderID      = "status.providerID"
 	ClaimClass           = "spec.nodeClassRef.name"
 	VolumeAttachmentNode = "spec.nodeName"
@@ -43,6 +45,10 @@ const (
 	// MaintenanceAnnotation: AWS has scheduled work on the instance; its value is JSON and says what and when.
 	MaintenanceAnnotation = "kerf.sh/maintenance"
 )
+
+// CommandAnnotation is on NodeClaims that were launched so that other nodes can go; its value is the ID of the command
+// that those nodes bear too. It comes to the node of such a claim as all its annotations do.
+const CommandAnnotation = "kerf.sh/disruption-command"
 
 // Indexer adds an index; it is the method of client.FieldIndexer and of the fake client's builder, wrapped.
 type Indexer interface {
@@ -65,10 +71,38 @@ func rows() []row {
 	return []row{
 		{&corev1.Pod{}, PodNode, func(o client.Object) []string { return one(o.(*corev1.Pod).Spec.NodeName) }},
 		{&corev1.Node{}, NodeProviderID, func(o client.Object) []string { return one(o.(*corev1.Node).Spec.ProviderID) }},
+		{&corev1.Node{}, NodeCommand, func(o client.Object) []string { return one(commandOf(o.(*corev1.Node))) }},
 		{&karpv1.NodeClaim{}, ClaimProviderID, func(o client.Object) []string { return one(o.(*karpv1.NodeClaim).Status.ProviderID) }},
 		{&karpv1.NodeClaim{}, ClaimClass, func(o client.Object) []string { return one(o.(*karpv1.NodeClaim).Spec.NodeClassRef.Name) }},
 		{&storagev1.VolumeAttachment{}, VolumeAttachmentNode, func(o client.Object) []string { return one(o.(*storagev1.VolumeAttachment).Spec.NodeName) }},
 	}
+}
+
+// commandOf is the command by which a node is to go, or goes already; empty if there is none.
+func commandOf(node *corev1.Node) string {
+	if node.Annotations[intake.DisruptingAnnotation] == "" {
+		return ""
+	}
+	return node.Annotations[CommandAnnotation]
+}
+
+// BesideInCommand lists the other nodes that go by the command by which a node goes; none if it goes by itself.
+func BesideInCommand(ctx context.Context, c client.Reader, node *corev1.Node) ([]string, error) {
+	command := commandOf(node)
+	if command == "" {
+		return nil, nil
+	}
+	var list corev1.NodeList
+	if err := c.List(ctx, &list, client.MatchingFields{NodeCommand: command}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing nodes of command %q: %w", command, err)
+	}
+	var out []string
+	for i := range list.Items {
+		if name := list.Items[i].Name; name != node.Name {
+			out = append(out, name)
+		}
+	}
+	return out, nil
 }
 
 // Add adds all indexes.

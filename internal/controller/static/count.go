@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
@@ -52,7 +51,7 @@ func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, snapshot 
 		if err := c.o.Client.Get(ctx, client.ObjectKey{Name: n.Name}, node); client.IgnoreNotFound(err) != nil {
 			return count{}, fmt.Errorf("reading node %q: %w", n.Name, err)
 		}
-		if id := node.Annotations[apply.CommandAnnotation]; id != "" {
+		if id := node.Annotations[index.CommandAnnotation]; id != "" {
 			commands[id] = true
 		} else {
 			sure = false
@@ -60,7 +59,7 @@ func (c *Controller) count(ctx context.Context, pool *karpv1.NodePool, snapshot 
 	}
 	launched := 0
 	for _, n := range free {
-		if commands[c.o.State.Claim(n.Claim).Annotations[apply.CommandAnnotation]] {
+		if commands[c.o.State.Claim(n.Claim).Annotations[index.CommandAnnotation]] {
 			launched++
 			continue
 		}

@@ -472,7 +472,7 @@ func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
 	if err := h.api.Get(t.Context(), client.ObjectKey{Name: "node-" + leaving.Name}, node); err != nil {
 		t.Fatal(err)
 	}
-	node.Annotations = map[string]string{intake.DisruptingAnnotation: "Drifted", apply.CommandAnnotation: "command"}
+	node.Annotations = map[string]string{intake.DisruptingAnnotation: "Drifted", index.CommandAnnotation: "command"}
 	if err := h.api.Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
@@ -480,7 +480,7 @@ func TestACommandThatReplacesANodeIsNoSurplus(t *testing.T) {
 	h.round()
 	h.want(3, "while the replacement is not launched yet")
 	replacement := h.claims()[1].DeepCopy()
-	replacement.ObjectMeta = metav1.ObjectMeta{Name: "replacement", Labels: replacement.Labels, Finalizers: replacement.Finalizers, Annotations: map[string]string{apply.CommandAnnotation: "command"}}
+	replacement.ObjectMeta = metav1.ObjectMeta{Name: "replacement", Labels: replacement.Labels, Finalizers: replacement.Finalizers, Annotations: map[string]string{index.CommandAnnotation: "command"}}
 	replacement.Status = karpv1.NodeClaimStatus{}
 	if err := h.api.Create(t.Context(), replacement); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -74,22 +74,21 @@ func size(p *corev1.Pod) int64 {
 
 // othersFirst reports whether the command that lets the node go has pods on other nodes that few nodes suit and whose eviction
 // has not been asked for yet.
-//
-// Cost: a look at each node in the cache, in the first moments of a drain.
 func (r *round) othersFirst(ctx context.Context) bool {
-	command := r.node.Annotations[apply.CommandAnnotation]
-	if command == "" || r.now.Sub(r.memory.begun) >= together {
+	if r.now.Sub(r.memory.begun) >= together {
 		return false
 	}
-	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return false // the order is worth less than the drain
-	}
-	return slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool {
-		if n.Name == r.node.Name || n.Annotations[apply.CommandAnnotation] != command {
-			return false
+	if !r.memory.knowsBeside {
+		r.memory.knowsBeside = true
+		var err error
+		if r.memory.beside, err = index.BesideInCommand(ctx, r.Client, r.node); err != nil {
+			return false // the order is worth less than the drain
 		}
-		m, looked := r.memories.Load(n.Name)
-		return !looked || m.(*memory).tied.Load() > 0
+	}
+	return slices.ContainsFunc(r.memory.beside, func(name string) bool {
+		if m, looked := r.memories.Load(name); looked {
+			return m.(*memory).tied.Load() > 0
+		}
+		return r.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{}) == nil // it is not gone: its drain has not begun
 	})
 }

@@ -33,6 +33,9 @@ type memory struct {
 	begun time.Time // of this drain, as this process knows it
 	// tied counts the pods whose eviction comes first and was not asked for yet; other drains of the same command look at it.
 	tied atomic.Int64
+	// beside are the other nodes that go by the node's command, once they were looked up.
+	beside      []string
+	knowsBeside bool
 	// asked and deleted are by pod: before what time its eviction is not asked for again, and its deletion.
 	asked   map[types.UID]time.Time
 	deleted map[types.UID]deletion

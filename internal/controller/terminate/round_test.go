@@ -422,7 +422,7 @@ func TestTiedPodsGoFirstAndThenTheLargest(t *testing.T) {
 // The nodes of one command evict what few nodes suit before anything else, and no longer than it takes.
 func TestDrainsOfACommandWaitForEachOthersTiedPods(t *testing.T) {
 	w := admit(t, 0, pod("free"), pod("free-too"))
-	mark := func(name, command string) {
+	mark := func(name, command, cause string) {
 		n := &corev1.Node{}
 		if err := w.Client.Get(t.Context(), client.ObjectKey{Name: name}, n); err != nil {
 			n = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
@@ -431,13 +431,17 @@ func TestDrainsOfACommandWaitForEachOthersTiedPods(t *testing.T) {
 			}
 		}
 		n.Annotations = map[string]string{"kerf.sh/disruption-command": command}
+		if cause != "" {
+			n.Annotations["kerf.sh/disrupting"] = cause
+		}
 		if err := w.Client.Update(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mark("n", "one")
-	mark("another", "two")
-	mark("other", "one")
+	mark("n", "one", "Underutilized")
+	mark("another", "two", "Underutilized")
+	mark("replacement", "one", "") // it stays
+	mark("other", "one", "Underutilized")
 	if calls, after := w.look(0); len(calls) != 0 || after != othersAgain {
 		t.Errorf("before the other drain was looked at: %v, again in %s", calls, after)
 	}
@@ -464,7 +468,7 @@ func TestADrainWaitsForOthersForAMomentOnly(t *testing.T) {
 		} else if err := w.Client.Create(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
-		n.Annotations = map[string]string{"kerf.sh/disruption-command": "one"}
+		n.Annotations = map[string]string{"kerf.sh/disruption-command": "one", "kerf.sh/disrupting": "Underutilized"}
 		if err := w.Client.Update(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
