@@ -55,22 +55,8 @@ func (c *Candidates) NeedLeaderElection() bool { return true }
 
 // Start writes until ctx ends.
 func (c *Candidates) Start(ctx context.Context) error {
-	t := c.Clock.NewTicker(candidateEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C():
-		}
-		if c.Synced != nil && !c.Synced() {
-			continue
-		}
-		err := c.Metrics.Recover(c.Log, "disruption.candidates", func() error { return c.round(ctx) })
-		if err != nil && ctx.Err() == nil {
-			c.Log.Error("tainting the nodes that are due to be disrupted", "error", err)
-		}
-	}
+	r := rounds{"disruption.candidates", "tainting the nodes that are due to be disrupted", candidateEvery, c.Clock, c.Synced, c.Metrics, c.Log}
+	return r.run(ctx, func() error { return c.round(ctx) })
 }
 
 // round writes to the nodes that bear the taint and should not, or the other way round.

@@ -81,19 +81,8 @@ type Consolidatable struct {
 
 // Run writes until ctx ends.
 func (c *Consolidatable) Run(ctx context.Context) error {
-	t := c.Clock.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C():
-		}
-		err := c.Metrics.Recover(c.Log, "nodeclaim.consolidatable", func() error { return c.round(ctx) })
-		if err != nil && ctx.Err() == nil {
-			c.Log.Error("writing which nodes may be consolidated", "error", err)
-		}
-	}
+	r := rounds{"nodeclaim.consolidatable", "writing which nodes may be consolidated", time.Second, c.Clock, nil, c.Metrics, c.Log}
+	return r.run(ctx, func() error { return c.round(ctx) })
 }
 
 func (c *Consolidatable) round(ctx context.Context) error {

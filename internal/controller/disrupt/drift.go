@@ -68,22 +68,8 @@ func (d *Drift) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (d *Drift) Start(ctx context.Context) error {
-	t := d.Clock.NewTicker(tick)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C():
-		}
-		if d.Synced != nil && !d.Synced() {
-			continue
-		}
-		err := d.Metrics.Recover(d.Log, "disruption.drift", func() error { return d.Round(ctx) })
-		if err != nil && ctx.Err() == nil {
-			d.Log.Error("replacing nodes that drifted", "error", err)
-		}
-	}
+	r := rounds{"disruption.drift", "replacing nodes that drifted", tick, d.Clock, d.Synced, d.Metrics, d.Log}
+	return r.run(ctx, func() error { return d.Round(ctx) })
 }
 
 // Finished notes how a command ended.

@@ -105,24 +105,8 @@ func (l *Loop) Launched(launched []Launch) {
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.reporter = newReporter(l)
-	t := l.Clock.NewTicker(tick)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C():
-		}
-		if l.Synced != nil && !l.Synced() {
-			continue
-		}
-		err := l.Metrics.Recover(l.Log, "disruption", func() error {
-			return l.Queue.Alone(ctx, func() error { return l.round(ctx) })
-		})
-		if err != nil && ctx.Err() == nil {
-			l.Log.Error("deciding which nodes could go", "error", err)
-		}
-	}
+	r := rounds{"disruption", "deciding which nodes could go", tick, l.Clock, l.Synced, l.Metrics, l.Log}
+	return r.run(ctx, func() error { return l.Queue.Alone(ctx, func() error { return l.round(ctx) }) })
 }
 
 // round decides once if there is a reason to.
