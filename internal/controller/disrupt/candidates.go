@@ -45,10 +45,14 @@ type Candidates struct {
 	Clock   clock.WithTicker
 
 	moving map[string]stretch
+	// seen and decision are what the last round looked at, and next is when to look again though neither changes.
+	seen     *cluster.Snapshot
+	decision *disrupt.Decision
+	next     time.Time
 }
 
-// stretch is since when a node is part of moves, and when it was last.
-type stretch struct{ first, last time.Time }
+// stretch is since when a node is part of moves, and since when it is no more; zero while it is.
+type stretch struct{ since, left time.Time }
 
 // NeedLeaderElection makes the manager start it on the leader only.
 func (c *Candidates) NeedLeaderElection() bool { return true }
@@ -60,17 +64,23 @@ func (c *Candidates) Start(ctx context.Context) error {
 }
 
 // round writes to the nodes that bear the taint and should not, or the other way round.
+//
+// Cost: nothing while nothing changes; else a look at each node.
 func (c *Candidates) round(ctx context.Context) error {
-	now := c.Clock.Now()
-	nodes := c.State.Snapshot().Nodes
-	c.follow(nodes, now)
+	now, snapshot, decision := c.Clock.Now(), c.State.Snapshot(), c.Moves()
+	if snapshot == c.seen && decision == c.decision && now.Before(c.next) {
+		return nil
+	}
+	c.seen, c.decision, c.next = snapshot, decision, now.Add(safety)
+	c.follow(decision, now)
 	var errs []error
 	writes := 0
-	for _, n := range nodes {
+	for _, n := range snapshot.Nodes {
 		due := !c.Off && c.due(n, now)
 		if n.Claim == "" || n.Deleting || n.Leaving || due == bearsCandidate(n) {
 			continue
 		}
+		c.next = now // somebody else may write meanwhile
 		if writes++; writes > candidateWrites {
 			break
 		}
@@ -89,26 +99,41 @@ func (c *Candidates) round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// follow notes which nodes are part of moves.
-func (c *Candidates) follow(nodes []*cluster.Node, now time.Time) {
-	if c.moving == nil {
-		c.moving = map[string]stretch{}
-	}
-	if d := c.Moves(); d != nil {
+// follow notes which nodes are part of moves, and when that next makes a difference.
+func (c *Candidates) follow(d *disrupt.Decision, now time.Time) {
+	in := map[string]bool{}
+	if d != nil {
 		for i := range d.Moves {
 			for _, name := range d.Moves[i].Nodes {
-				s, ok := c.moving[name]
-				if !ok {
-					s.first = now
-				}
-				s.last = now
-				c.moving[name] = s
+				in[name] = true
 			}
 		}
 	}
+	if c.moving == nil {
+		c.moving = map[string]stretch{}
+	}
+	for name := range in {
+		s, ok := c.moving[name]
+		if !ok {
+			s.since = now
+		}
+		s.left = time.Time{}
+		c.moving[name] = s
+	}
 	for name, s := range c.moving {
-		if now.Sub(s.last) >= candidateFor {
+		switch {
+		case in[name]:
+		case s.left.IsZero():
+			s.left = now
+			c.moving[name] = s
+		case now.Sub(s.left) >= candidateFor:
 			delete(c.moving, name)
+			continue
+		}
+		for _, at := range []time.Time{s.since.Add(candidateAfter), s.left.Add(candidateFor)} {
+			if at.After(now) && at.Before(c.next) {
+				c.next = at
+			}
 		}
 	}
 }
@@ -118,7 +143,7 @@ func (c *Candidates) due(n *cluster.Node, now time.Time) bool {
 	if !n.Initialized || n.DoNotDisrupt {
 		return false
 	}
-	if s, ok := c.moving[n.Name]; ok && now.Sub(s.first) >= candidateAfter {
+	if s, ok := c.moving[n.Name]; ok && now.Sub(s.since) >= candidateAfter {
 		return true
 	}
 	return drifted(c.State.Claim(n.Claim))
