@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -97,38 +98,43 @@ type landing struct {
 	s     *solver
 	free  map[cluster.PodRef]*landingPod // pods of nodes that go, of classes that may go anywhere
 	nodes map[string]*landingNode
-	order []*landingNode // by number
-	zones requirement.Key
+	order []*landingNode // that pods may go to, by number
+	zones map[string]int // by name
 	like  map[*displacedClass]*likePods
+	fit   []*landingNode // scratch
 }
 
 // landingPod is a pod that is placed anew, and the number of its move.
 type landingPod struct {
 	*displacedClass
 	ref  cluster.PodRef
-	zone string // of the node that it leaves
+	zone int // of the node that it leaves
 	move int
 }
 
 type landingNode struct {
 	*node
+	at    int // in order
 	room  res.Vector
 	total res.Vector
-	zone  string
+	zone  int
+	apart int64 // scratch: how little a pod likes the node for the pods like it
 }
 
 // likePods counts the pods of a class by node and by zone.
-type likePods struct {
-	onNode map[*landingNode]int64
-	inZone map[string]int64
-}
+type likePods struct{ onNode, inZone []int64 }
 
 func (w *WhatIf) newLanding() *landing {
-	l := &landing{s: w.s, free: map[cluster.PodRef]*landingPod{}, nodes: map[string]*landingNode{}, zones: w.s.vocab.Key(requirement.Zone),
-		like: map[*displacedClass]*likePods{}}
+	l := &landing{s: w.s, free: map[cluster.PodRef]*landingPod{}, nodes: map[string]*landingNode{}, zones: map[string]int{}, like: map[*displacedClass]*likePods{}}
+	key := w.s.vocab.Key(requirement.Zone)
 	for id, n := range w.s.nodes {
-		zone, _ := n.domain(l.zones)
-		if w.gone[id] {
+		name, _ := n.domain(key)
+		zone, ok := l.zones[name]
+		if !ok {
+			zone = len(l.zones)
+			l.zones[name] = zone
+		}
+		if w.kept.gone[id] {
 			for _, h := range w.holds[id] {
 				if h.mover.goesAnywhere() {
 					for _, pod := range h.pods {
@@ -138,7 +144,7 @@ func (w *WhatIf) newLanding() *landing {
 			}
 			continue
 		}
-		x := &landingNode{node: n, room: n.room.Clone(), total: w.total[id], zone: zone}
+		x := &landingNode{node: n, at: len(l.order), room: n.room.Clone(), total: w.total[id], zone: zone}
 		l.nodes[n.src.Name] = x
 		if n.settled() {
 			l.order = append(l.order, x)
@@ -157,7 +163,7 @@ func (l *landing) likeOf(m *displacedClass) *likePods {
 	if known := l.like[m]; known != nil {
 		return known
 	}
-	c := &likePods{map[*landingNode]int64{}, map[string]int64{}}
+	c := &likePods{make([]int64, len(l.order)), make([]int64, len(l.zones))}
 	l.like[m] = c
 	for _, p := range l.free {
 		if p.displacedClass == m {
@@ -167,7 +173,7 @@ func (l *landing) likeOf(m *displacedClass) *likePods {
 	for _, n := range l.order {
 		for _, pod := range n.src.Pods {
 			if pod.Class != nil && pod.Class.ID == m.class.src.ID && !pod.Terminating {
-				c.onNode[n]++
+				c.onNode[n.at]++
 				c.inZone[n.zone]++
 			}
 		}
@@ -179,45 +185,52 @@ func (l *landing) take(n *landingNode, p *landingPod) {
 	n.room.Sub(p.class.req, 1)
 	c := l.likeOf(p.displacedClass)
 	c.inZone[p.zone]--
-	c.onNode[n]++
+	c.onNode[n.at]++
 	c.inZone[n.zone]++
 }
 
 // choose is the node that kube-scheduler's default plugins score highest, of equals the first; nil if no node has room.
 // Weights and formulas are those of its default configuration: https://kubernetes.io/docs/reference/scheduling/config/.
 func (l *landing) choose(m *displacedClass) *landingNode {
-	var fit []*landingNode
-	like := l.likeOf(m)
-	zones := map[string]bool{}
+	l.fit = l.fit[:0]
 	for _, n := range l.order {
 		if m.class.req.Fits(n.room) && l.s.fitsKind(m.item, n.node) <= avoids {
-			fit = append(fit, n)
-			zones[n.zone] = true
+			l.fit = append(l.fit, n)
 		}
 	}
-	// The scheduler's own default spreads: over hosts with a skew of 3, over zones with one of 5.
-	host, zone := spreadWeight(len(fit)), spreadWeight(len(zones))
-	apart := func(n *landingNode) int64 { return like.onNode[n]*host + like.inZone[n.zone]*zone }
-	low, high := int64(math.MaxInt64), int64(0)
-	for _, n := range fit {
-		x := apart(n)
-		low, high = min(low, x), max(high, x)
-	}
+	low, high := l.spread(m)
 	var best *landingNode
 	most := int64(0)
-	for _, n := range fit {
+	for _, n := range l.fit {
 		score := l.roomScore(m, n)
 		if l.s.fitsKind(m.item, n.node) == bears {
 			score += 3 * hundred
 		}
 		if high > 0 {
-			score += 2 * hundred * (high + low - apart(n)) / high
+			score += 2 * hundred * (high + low - n.apart) / high
 		}
 		if best == nil || score > most {
 			best, most = n, score
 		}
 	}
 	return best
+}
+
+// spread works out how the nodes with room stand to the scheduler's own default spreads: over hosts with a skew of 3, over zones
+// with one of 5.
+func (l *landing) spread(m *displacedClass) (low, high int64) {
+	like := l.likeOf(m)
+	var zones uint64
+	for _, n := range l.fit {
+		zones |= 1 << min(n.zone, 63)
+	}
+	host, zone := spreadWeight(len(l.fit)), spreadWeight(bits.OnesCount64(zones))
+	low = math.MaxInt64
+	for _, n := range l.fit {
+		n.apart = like.onNode[n.at]*host + like.inZone[n.zone]*zone
+		low, high = min(low, n.apart), max(high, n.apart)
+	}
+	return low, high
 }
 
 // hundred is the most that a plugin gives a node, in thousandths of its points: whole points would make ties of nodes that
