@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/controller/index"
-	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -30,7 +29,7 @@ const (
 // inOrder sorts the pods in the order in which they are to be evicted, and returns how many of them, from the front, few nodes suit.
 func inOrder(pods []*corev1.Pod) (tied int) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a)))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(intake.PodRequests(b).Size(), intake.PodRequests(a).Size()))
 	})
 	for tied < len(pods) && rank(pods[tied]) == 0 {
 		tied++
@@ -64,12 +63,6 @@ func isTied(p *corev1.Pod) bool {
 	return a != nil && (a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil ||
 		a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0)
-}
-
-// size is how much a pod asks for, in thousandths of a core; four GiB count as one core.
-func size(p *corev1.Pod) int64 {
-	r := intake.PodRequests(p)
-	return r[res.CPU] + r[res.Memory]/(4<<30/1000)
 }
 
 // othersFirst reports whether the command that lets the node go has pods on other nodes that few nodes suit and whose eviction

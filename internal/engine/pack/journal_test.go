@@ -82,7 +82,7 @@ func TestAForkLeavesNothingBehind(t *testing.T) {
 			if w.Abandon(away) {
 				there, before = without(there, away), pack.StateOf(w)
 			} else if after := pack.StateOf(w); after != before {
-				t.Fatalf("after %v could not be let go:\n%s", away, difference(before, after))
+				t.Fatalf("after %v could not be removed:\n%s", away, difference(before, after))
 			}
 		}
 	})

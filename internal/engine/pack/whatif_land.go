@@ -49,9 +49,10 @@ func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement,
 		return nil, false
 	}
 	w.scanned += scores / 4
-	// Moves of one decision begin together, and controller/terminate evicts the largest pods of each node first.
+	// Moves of one decision begin together, and controller/terminate evicts the largest pods of each node first. It evicts those with
+	// a node selector, node affinity or volumes even before; that is not followed here.
 	slices.SortStableFunc(queue, func(a, b *landingPod) int {
-		return cmp.Or(cmp.Compare(evictionSize(b.class.src), evictionSize(a.class.src)), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
+		return cmp.Or(cmp.Compare(b.class.src.Requests.Size(), a.class.src.Requests.Size()), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
 	})
 	at := make([]map[string][]cluster.PodRef, len(moves))
 	for _, p := range queue {
@@ -69,11 +70,6 @@ func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement,
 		out[i] = addPods(out[i], at[i])
 	}
 	return out, true
-}
-
-// evictionSize is how much a pod asks for, in thousandths of a core; four GiB count as one core.
-func evictionSize(c *cluster.Class) int64 {
-	return c.Requests[res.CPU] + c.Requests[res.Memory]/(4<<30/1000)
 }
 
 // addPods adds pods to the placements on their nodes.

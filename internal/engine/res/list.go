@@ -30,3 +30,7 @@ func (l List) Add(o List) {
 		l[k] += v
 	}
 }
+
+// Size is how much is asked for in thousandths of a core; four GiB of memory count as one core. Pods are evicted in its order, and
+// plans count on that.
+func (l List) Size() int64 { return l[CPU] + l[Memory]/(4<<30/1000) }

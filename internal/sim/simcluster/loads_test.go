@@ -253,20 +253,13 @@ func table(all []figures) string {
 		for _, f := range rows[k] {
 			moves += f.Moves
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", k.load, k.pods, or(k.without, "-"), len(rows[k]),
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", k.load, k.pods, cmp.Or(k.without, "-"), len(rows[k]),
 			of(func(f figures) float64 { return f.Bill }), of(func(f figures) float64 { return f.Distance }), of(func(f figures) float64 { return f.Moved }),
 			of(func(f figures) float64 { return f.Nodes }), of(func(f figures) float64 { return f.Launched }), moves, of(func(f figures) float64 { return f.Unpaid }),
 			of(func(f figures) float64 { return f.UnpaidCost }), of(func(f figures) float64 { return f.Follow }), of(func(f figures) float64 { return f.Processor / float64(f.Hours) }))
 	}
 	_ = w.Flush()
 	return b.String()
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // student is the 97.5th percentile of Student's t by degrees of freedom, from 1 on; 1.96 beyond.

@@ -393,20 +393,11 @@ type stateChange struct {
 }
 
 func (s *service) terminateInstances(r *wire.Request, in *terminateInstancesInput) (any, error) {
-	if len(in.IDs) == 0 {
-		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
-	}
 	if len(in.IDs) > 1000 {
 		return nil, wire.Errorf("InvalidParameterValue", "%d instances are named; at most 1000 can be", len(in.IDs))
 	}
-	if err := checkIDs(in.IDs); err != nil {
+	if err := s.checkChange(r, in.IDs); err != nil {
 		return nil, err
-	}
-	if r.DryRun() {
-		if _, err := s.named(s.world.Instances(), in.IDs); err != nil {
-			return nil, err
-		}
-		return nil, wire.DryRunOperation()
 	}
 	changes, err := s.world.Terminate(in.IDs)
 	if err != nil {
@@ -414,6 +405,23 @@ func (s *service) terminateInstances(r *wire.Request, in *terminateInstancesInpu
 	}
 	r.Detail = strconv.Itoa(len(changes)) + " instances"
 	return terminateInstancesOutput{stateChanges(changes)}, nil
+}
+
+// checkChange is what is wrong with a request to change the state of instances; a dry run ends here, too.
+func (s *service) checkChange(r *wire.Request, ids []string) error {
+	if len(ids) == 0 {
+		return wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
+	}
+	if err := checkIDs(ids); err != nil {
+		return err
+	}
+	if r.DryRun() {
+		if _, err := s.named(s.world.Instances(), ids); err != nil {
+			return err
+		}
+		return wire.DryRunOperation()
+	}
+	return nil
 }
 
 func stateChanges(changes []world.StateChange) []stateChange {

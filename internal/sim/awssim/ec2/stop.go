@@ -18,17 +18,8 @@ type stopInstancesOutput struct {
 }
 
 func (s *service) stopInstances(r *wire.Request, in *stopInstancesInput) (any, error) {
-	if len(in.IDs) == 0 {
-		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
-	}
-	if err := checkIDs(in.IDs); err != nil {
+	if err := s.checkChange(r, in.IDs); err != nil {
 		return nil, err
-	}
-	if r.DryRun() {
-		if _, err := s.named(s.world.Instances(), in.IDs); err != nil {
-			return nil, err
-		}
-		return nil, wire.DryRunOperation()
 	}
 	changes, err := s.world.StopInstances(in.IDs)
 	if err != nil {
