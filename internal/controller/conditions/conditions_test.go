@@ -3,12 +3,11 @@ package conditions
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kerf-sh/kerf/internal/controller/sourcetest"
 )
 
 // packageOf is the name by which the loops import the package of a kind.
@@ -33,7 +32,7 @@ func TestEachConditionHasOneWriter(t *testing.T) {
 		writer[name] = c.Writer
 	}
 	seen := map[string]bool{}
-	read(t, "..", func(fset *token.FileSet, pkg string, n ast.Node) {
+	sourcetest.Read(t, func(at func(ast.Node) token.Position, pkg string, n ast.Node) {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) == 0 {
 			return
@@ -45,21 +44,21 @@ func TestEachConditionHasOneWriter(t *testing.T) {
 		name := constant(call.Args[0])
 		switch {
 		case name == "" && pkg != "nodeclass": // which writes what package aws has found
-			t.Errorf("%s: a condition is written whose type is not a constant of the API", fset.Position(call.Pos()))
+			t.Errorf("%s: a condition is written whose type is not a constant of the API", at(call))
 		case name == "":
 		case writer[name] == "":
-			t.Errorf("%s writes %s, which is not in the list", fset.Position(call.Pos()), name)
+			t.Errorf("%s writes %s, which is not in the list", at(call), name)
 		case writer[name] != pkg:
-			t.Errorf("%s writes %s, which is %s's to write", fset.Position(call.Pos()), name, writer[name])
+			t.Errorf("%s writes %s, which is %s's to write", at(call), name, writer[name])
 		default:
 			seen[name] = true
 		}
-	})
-	read(t, "../../aws", func(_ *token.FileSet, _ string, n ast.Node) { // what nodeclass writes for it
+	}, "..")
+	sourcetest.Read(t, func(_ func(ast.Node) token.Position, _ string, n ast.Node) { // what nodeclass writes for it
 		if x, ok := n.(ast.Expr); ok {
 			seen[constant(x)] = true
 		}
-	})
+	}, "../../aws")
 	for name, pkg := range writer {
 		if !seen[name] {
 			t.Errorf("%s does not write %s", pkg, name)
@@ -80,7 +79,7 @@ func constant(x ast.Expr) string {
 // takes back what another loop has written since. Several loops write conditions of NodeClaims and EC2NodeClasses.
 func TestConditionsAreWrittenUnderALock(t *testing.T) {
 	patches := 0
-	read(t, "..", func(fset *token.FileSet, _ string, n ast.Node) {
+	sourcetest.Read(t, func(at func(ast.Node) token.Position, _ string, n ast.Node) {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) < 3 {
 			return
@@ -97,10 +96,10 @@ func TestConditionsAreWrittenUnderALock(t *testing.T) {
 		if f, ok := how.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "MergeFrom" {
 			return
 		}
-		if at := fset.Position(call.Pos()); !unlocked[filepath.ToSlash(strings.TrimPrefix(at.Filename, ".."+string(filepath.Separator)))] {
-			t.Errorf("%s patches a status without a lock: client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})", at)
+		if !unlocked[sourcetest.File(at(call))] {
+			t.Errorf("%s patches a status without a lock: client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})", at(call))
 		}
-	})
+	}, "..")
 	if patches < 8 {
 		t.Errorf("only %d places patch a status: the rule looks at the wrong calls", patches)
 	}
@@ -122,26 +121,4 @@ func isStatus(x ast.Expr) bool {
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && f.Sel.Name == "Status"
-}
-
-// read calls see for every node of the code in a folder, with the name of the package.
-func read(t *testing.T, dir string, see func(fset *token.FileSet, pkg string, n ast.Node)) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		files++
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool { see(fset, file.Name.Name, n); return true })
-		return nil
-	})
-	if err != nil || files < 10 {
-		t.Fatalf("read %d files of %s: %v", files, dir, err)
-	}
 }

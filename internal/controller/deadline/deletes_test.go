@@ -2,12 +2,10 @@ package deadline
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/kerf-sh/kerf/internal/controller/sourcetest"
 )
 
 // deletes are the places in the loops that delete objects by a client of their own, and what they delete: no NodeClaim, or one
@@ -24,36 +22,21 @@ var deletes = map[string]string{
 // TestNothingElseDeletesNodeClaims reads the code of the loops.
 func TestNothingElseDeletesNodeClaims(t *testing.T) {
 	seen := map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
+	sourcetest.Read(t, func(at func(ast.Node) token.Position, _ string, n ast.Node) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return
 		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+		f, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || f.Sel.Name != "Delete" || !isClient(f.X) {
+			return
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			f, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || f.Sel.Name != "Delete" || !isClient(f.X) {
-				return true
-			}
-			name := filepath.ToSlash(strings.TrimPrefix(filepath.Clean(path), ".."+string(filepath.Separator)))
-			seen[name] = true
-			if deletes[name] == "" {
-				t.Errorf("%s deletes an object: a NodeClaim is deleted by deadline.Delete, and anything else is listed here", fset.Position(call.Pos()))
-			}
-			return true
-		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+		name := sourcetest.File(at(call))
+		seen[name] = true
+		if deletes[name] == "" {
+			t.Errorf("%s deletes an object: a NodeClaim is deleted by deadline.Delete, and anything else is listed here", at(call))
+		}
+	}, "..")
 	for name, what := range deletes {
 		if !seen[name] {
 			t.Errorf("%s deletes nothing any more (it did delete %s): strike it from the list", name, what)

@@ -2,13 +2,12 @@ package events
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kerf-sh/kerf/internal/controller/sourcetest"
 )
 
 func TestReasonsAreSortedAndSaidOnce(t *testing.T) {
@@ -30,44 +29,27 @@ var reasonAt = map[string]int{"Event": 2, "Eventf": 2, "AnnotatedEventf": 3, "Te
 // each name is used.
 func TestNoReasonIsWrittenByHand(t *testing.T) {
 	used, publishing := map[string]bool{}, 0
-	for _, dir := range []string{"..", "../../app"} {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
+	sourcetest.Read(t, func(at func(ast.Node) token.Position, _ string, n ast.Node) {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "events" {
+				used[n.Sel.Name] = true
 			}
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, path, nil, 0)
-			if err != nil {
-				return err
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok {
+				return
 			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.SelectorExpr:
-					if x, ok := n.X.(*ast.Ident); ok && x.Name == "events" {
-						used[n.Sel.Name] = true
-					}
-				case *ast.CallExpr:
-					f, ok := n.Fun.(*ast.SelectorExpr)
-					if !ok {
-						return true
-					}
-					at, ok := reasonAt[f.Sel.Name]
-					if !ok || len(n.Args) <= at {
-						return true
-					}
-					publishing++
-					if lit, ok := n.Args[at].(*ast.BasicLit); ok {
-						t.Errorf("%s: reason %s is not one of this package", fset.Position(lit.Pos()), lit.Value)
-					}
-				}
-				return true
-			})
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+			reason, ok := reasonAt[f.Sel.Name]
+			if !ok || len(n.Args) <= reason {
+				return
+			}
+			publishing++
+			if lit, ok := n.Args[reason].(*ast.BasicLit); ok {
+				t.Errorf("%s: reason %s is not one of this package", at(lit), lit.Value)
+			}
 		}
-	}
+	}, "..", "../../app")
 	if publishing < 30 {
 		t.Errorf("only %d places publish an event: the rule looks at the wrong calls", publishing)
 	}

@@ -16,7 +16,7 @@ import (
 // Land says where kube-scheduler is expected to put the pods of kept answers, in place of where they were found to fit: a
 // question fills nodes one after the other, whereas the scheduler prefers nodes with much room and few pods of the same
 // workload. moves are the placements of all kept answers, in their order; what is returned has places for the same pods of
-// each, on nodes that stay.
+// each, on nodes that are kept.
 //
 // Only pods that nothing but their own requests and node requirements bind are placed anew. Where they would not all find room
 // in the order in which they are evicted, the second result is false and the placements stand as they were.
