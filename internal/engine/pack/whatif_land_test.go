@@ -35,7 +35,9 @@ func podsOf(placements []plan.Placement) (out []cluster.PodRef) {
 	for _, pl := range placements {
 		out = append(out, pl.Pods...)
 	}
-	slices.SortFunc(out, func(a, b cluster.PodRef) int { return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name}) })
+	slices.SortFunc(out, func(a, b cluster.PodRef) int {
+		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+	})
 	return out
 }
 
