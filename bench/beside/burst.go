@@ -28,7 +28,12 @@ func bursts() []burst {
 	for i := range trickle {
 		trickle[i] = pod(fmt.Sprintf("lone-%d", i), "500m", "512Mi")
 	}
+	ten := ""
+	for i, size := range sizes {
+		ten += deployment(fmt.Sprintf("size-%d", i), 100, size.cpu, size.memory, "")
+	}
 	return []burst{
+		{"sizes", "ten Deployments of 100 pods, each of another size", 1000, []string{ten}, 0},
 		{"deployment", "a Deployment of 2,000 pods", 2000, []string{deployment("burst", 2000, "500m", "512Mi", "")}, 0},
 		{"five", "five Deployments of 300 pods that begin within ten seconds", 1500, five, 2 * time.Second},
 		{"job", "a Job of 500 pods, all at once", 500, []string{job("burst", 500, "500m", "512Mi")}, 0},
@@ -36,9 +41,9 @@ func bursts() []burst {
 	}
 }
 
-// begin applies the parts of a burst and waits until all its pods run. The bill is what runs then. Busy keeps every core of
-// the instance at work meanwhile.
-func begin(b burst, busy bool) func(context.Context, *testCluster) (*Figures, error) {
+// begin applies the parts of a burst and waits until all its pods run. The bill is what runs then. That many busy
+// loops run on each core meanwhile.
+func begin(b burst, loops int) func(context.Context, *testCluster) (*Figures, error) {
 	return func(ctx context.Context, h *testCluster) (*Figures, error) {
 		if err := h.apply(ctx, class("default", "al2023@latest")+pool("default", "default", `
 - {key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}
@@ -47,8 +52,8 @@ func begin(b burst, busy bool) func(context.Context, *testCluster) (*Figures, er
 - {key: kubernetes.io/arch, operator: In, values: [amd64]}`)); err != nil {
 			return nil, err
 		}
-		if busy {
-			stop, err := spin(ctx)
+		if loops > 0 {
+			stop, err := spin(ctx, loops*runtime.NumCPU())
 			if err != nil {
 				return nil, err
 			}
@@ -88,8 +93,8 @@ func (h *testCluster) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// spin keeps every core at work until it is stopped.
-func spin(ctx context.Context) (stop func(), err error) {
+// spin runs so many busy loops until it is stopped.
+func spin(ctx context.Context, loops int) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running []*exec.Cmd
 	stop = func() {
@@ -98,7 +103,7 @@ func spin(ctx context.Context) (stop func(), err error) {
 			_ = c.Wait() // killed
 		}
 	}
-	for range runtime.NumCPU() {
+	for range loops {
 		c := exec.CommandContext(ctx, "sh", "-c", "while :; do :; done")
 		if err := c.Start(); err != nil {
 			stop()

@@ -61,8 +61,9 @@ func Stories(still time.Duration) []Story {
 		out = append(out, Story{fmt.Sprintf("rest-%d", n), fmt.Sprintf("%d nodes with 15 pods each, and five minutes in which nothing happens", n), rest(n, 15, 5*time.Minute)})
 	}
 	for _, b := range bursts() {
-		out = append(out, Story{"burst-" + b.name, b.what + ", until all run", begin(b, false)},
-			Story{"burst-" + b.name + "-busy", b.what + ", until all run, beside a busy loop on each core", begin(b, true)})
+		out = append(out, Story{"burst-" + b.name, b.what + ", until all run", begin(b, 0)},
+			Story{"burst-" + b.name + "-busy", b.what + ", until all run, beside a busy loop on each core", begin(b, 1)},
+			Story{"burst-" + b.name + "-loaded", b.what + ", until all run, beside ten busy loops on each core", begin(b, 10)})
 	}
 	for _, s := range shrinkings() {
 		out = append(out, Story{s.name, s.what(still), shrink(s, still, 12*time.Minute+still)})

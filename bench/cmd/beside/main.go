@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -31,6 +32,7 @@ func run(ctx context.Context) error {
 	who := flags.String("controller", "", "kerf or upstream alone")
 	list := flags.Bool("list", false, "print the stories and end")
 	still := flags.Duration("still", time.Minute, "a scale-down is over when the bill has not moved for so long")
+	built := flags.String("binary", "", "with -controller: a program that is built already, to measure another commit with the same stories")
 	keep := flags.Bool("keep", false, "keep the logs")
 	markdown := flags.String("markdown", "", "write the tables to this file too, as Markdown")
 	if err := flags.Parse(os.Args[1:]); err != nil {
@@ -38,6 +40,9 @@ func run(ctx context.Context) error {
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; -only names stories", flags.Arg(0))
+	}
+	if *built != "" && *who == "" {
+		return errors.New("-binary: say with -controller whose program it is")
 	}
 	match, err := regexp.Compile(*only)
 	if err != nil {
@@ -54,7 +59,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }() // a folder of the system's for such files
-	binaries := map[string]string{}
+	binaries := map[string]string{*who: *built}
 	var tables []*bench.Table
 	for _, s := range beside.Stories(*still) {
 		if !match.MatchString(s.Name) {
