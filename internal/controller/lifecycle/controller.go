@@ -79,6 +79,8 @@ type memory struct {
 	// lookups counts how often its instance's partition was asked for in vain; it is not asked for before lookupAt.
 	lookups  int
 	lookupAt time.Time
+	// nominating is a round of nominations to its node that was begun and whose end was not seen yet.
+	nominating *nominating
 }
 
 func (c *Controller) remember(claim *karpv1.NodeClaim) *memory {
@@ -114,9 +116,9 @@ type Controller struct {
 	// memories holds a *memory by claim name. One claim is worked on by one goroutine at a time.
 	memories sync.Map
 	// nominateFrom is when nominations may be tried again that the API has refused, in nanoseconds since 1970.
-	nominateFrom atomic.Int64
-	nominating   sync.Once
-	slots        chan struct{} // see nominations
+	nominateFrom   atomic.Int64
+	nominatingOnce sync.Once
+	slots          chan struct{} // see nominations
 }
 
 // Register adds the controller to mgr.
@@ -228,7 +230,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 		return outcome{}, err
 	}
 	if node != nil {
-		c.nominate(ctx, claim.Name, node.Name) // again, those that have lost it
+		c.nominated(ctx, claim, node.Name) // again, those that have lost it
 		if err := c.initialize(ctx, claim, node); err != nil {
 			return outcome{}, err
 		}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,80 +41,134 @@ func (c *Controller) lost() <-chan event.GenericEvent {
 }
 
 const (
-	// nominateWithin is how long a node may wait for the nomination of its pods, and nominateAtOnce how many are written at a
-	// time, for all nodes.
-	nominateWithin, nominateAtOnce = time.Second, 64
+	// nominateAtOnce is how many nominations are written at a time, for all nodes.
+	nominateAtOnce = 64
+	// nominateWithin is how long the API server has for one nomination: as long as it waits for an admission webhook by default.
+	// After one that took longer nobody is nominated for unansweredFor. So a server that is stuck holds up all nodes together so
+	// long and no longer, while one that is merely busy takes the time that it needs.
+	nominateWithin, unansweredFor = 10 * time.Second, time.Minute
 	// forbiddenFor is how long nobody is nominated after the API has refused it.
 	forbiddenFor = 10 * time.Minute
 )
 
-// nominate asks the scheduler to try a node that is about to take pods first for those that it was launched for, and reports
-// whether there were any. The scheduler knows of no plan, and would spread them over all nodes that have room as these come
-// up: the last ones then find no room, and an instance more has to be launched. A nominated pod is also held to be on its node
-// when others look for room there. (status.nominatedNodeName, which programs other than the scheduler may set, too, since
-// Kubernetes 1.35 by its documentation; the scheduler has tried that node first since 1.22.)
+// nominated reports whether a node may take pods as far as nominations go: those that it was launched for have been nominated
+// to it. If not it begins that, and the claim is reconciled again when it is done. Before Register, where nobody would wake it,
+// that is waited for.
 //
-// It is a hint: where it fails, pods go where the scheduler likes.
-func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
-	if c.Nominees == nil || c.Clock.Now().UnixNano() < c.nominateFrom.Load() {
+// A nomination asks the scheduler to try a node first. The scheduler knows of no plan, and would spread pods over all nodes that
+// have room as these come up: the last ones then find no room, and an instance more has to be launched. A nominated pod is also
+// held to be on its node when others look for room there. (status.nominatedNodeName, which programs other than the scheduler may
+// set, too, since Kubernetes 1.35 by its documentation; the scheduler has tried that node first since 1.22.)
+//
+// It is a hint: where it fails, the node takes pods all the same, and they go where the scheduler likes.
+func (c *Controller) nominated(ctx context.Context, claim *karpv1.NodeClaim, node string) bool {
+	m := c.remember(claim)
+	for {
+		if n := m.nominating; n != nil {
+			select {
+			case <-n.done:
+			default:
+				return false
+			}
+			m.nominating = nil
+			if n.failed.Load() {
+				return true
+			}
+		}
+		// Those, too, that have lost their nomination while others were written: the scheduler takes it away when it looks at a pod
+		// before the node takes any.
+		pods := c.nominees(claim.Name, node)
+		if len(pods) == 0 {
+			return true
+		}
+		n := &nominating{done: make(chan struct{})}
+		m.nominating = n
+		if c.answers == nil {
+			c.nominate(ctx, n, pods, node)
+			continue
+		}
+		guard.Go("lifecycle.nominate", func() {
+			c.nominate(ctx, n, pods, node)
+			c.answered(ctx, claim.Name)
+		})
 		return false
 	}
-	pods := c.Nominees.Nominees(claim, node)
-	if len(pods) == 0 {
-		return false
+}
+
+// nominating is one round of nominations to a node.
+type nominating struct {
+	done   chan struct{} // closed when all have been written, or will not be
+	failed atomic.Bool   // some could not be written for no reason of their pod
+}
+
+func (c *Controller) nominees(claim, node string) []*corev1.Pod {
+	if c.Nominees == nil || c.nominationsPause() {
+		return nil
 	}
-	// Its end stops the waiting and what has not begun. A write that is on its way goes on: it is still of use while the pod
-	// waits, and one that is cut off is an error in the log of the Kubernetes client, one for each pod.
-	late, cancel := context.WithTimeout(ctx, nominateWithin)
-	defer cancel()
+	return c.Nominees.Nominees(claim, node)
+}
+
+// nominationsPause reports whether nobody is nominated now.
+func (c *Controller) nominationsPause() bool { return c.Clock.Now().UnixNano() < c.nominateFrom.Load() }
+
+func (c *Controller) nominate(ctx context.Context, n *nominating, pods []*corev1.Pod, node string) {
+	defer close(n.done)
 	slots := c.nominations()
 	g := &guard.Group{}
 	for _, p := range pods {
+		slots <- struct{}{} // in the order of nodes: the first one takes pods while others are written to
 		g.Go("lifecycle.nominate", func() error {
-			select {
-			case slots <- struct{}{}:
-				defer func() { <-slots }()
-			case <-late.Done():
+			defer func() { <-slots }()
+			if c.nominationsPause() {
 				c.Nominees.NotNominated(p)
 				return nil
 			}
-			if err := guard.Run("lifecycle.nominate", func() error { return c.nominateOne(ctx, p, node) }); err != nil {
+			if !c.nominateOne(ctx, p, node) {
 				c.Nominees.NotNominated(p)
+				n.failed.Store(true)
 			}
 			return nil
 		})
 	}
-	done := make(chan struct{})
-	guard.Go("lifecycle.nominate", func() {
-		defer close(done)
-		_ = g.Wait() // it is a hint
-	})
-	select {
-	case <-done:
-	case <-late.Done():
+	if g.Wait() != nil {
+		n.failed.Store(true) // a panic
 	}
-	return true
 }
 
 // nominations are the places of those that write at a time.
 func (c *Controller) nominations() chan struct{} {
-	c.nominating.Do(func() { c.slots = make(chan struct{}, nominateAtOnce) })
+	c.nominatingOnce.Do(func() { c.slots = make(chan struct{}, nominateAtOnce) })
 	return c.slots
 }
 
-func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node string) error {
-	// The version makes it a conflict to meet another pod of that name, or one that the scheduler has nominated meanwhile.
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"status":{"nominatedNodeName":%q}}`, pod.UID, pod.ResourceVersion, node))
-	err := c.Pods.Status().Patch(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, patch)
+// nominateOne nominates a pod that is still the one that is meant, waits, and is nominated to no node. It is false if that could
+// not be written; that there is no such pod any more is no failure.
+func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node string) (ok bool) {
+	late, cancel := context.WithTimeout(ctx, nominateWithin)
+	defer cancel()
+	// Tests in place of a version: the scheduler writes to the status of each pod that it refuses, which is no reason not to.
+	patch := client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/nodeName","value":null},`+
+		`{"op":"test","path":"/status/nominatedNodeName","value":null},{"op":"add","path":"/status/nominatedNodeName","value":%q}]`, pod.UID, node))
+	err := c.Pods.Status().Patch(late, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, patch)
 	switch {
-	case err == nil, ctx.Err() != nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+	case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsInvalid(err):
+		return true
+	case ctx.Err() != nil:
 	case apierrors.IsForbidden(err):
-		until := c.Clock.Now().Add(forbiddenFor)
-		if before := c.nominateFrom.Swap(until.UnixNano()); before < c.Clock.Now().UnixNano() {
-			c.Log.Info("pods are not nominated to the nodes that are launched for them: the API refuses it", "until", until, "error", err)
-		}
+		c.pauseNominations(forbiddenFor, "the API refuses it", err)
+	case late.Err() != nil:
+		c.pauseNominations(unansweredFor, "the API server did not answer within "+nominateWithin.String(), err)
 	default:
 		c.Log.Debug("a pod could not be nominated to its node", "pod", client.ObjectKeyFromObject(pod), "node", node, "error", err)
 	}
-	return err
+	return false
+}
+
+// pauseNominations says so once, however many fail.
+func (c *Controller) pauseNominations(d time.Duration, why string, err error) {
+	now := c.Clock.Now()
+	until := now.Add(d)
+	if before := c.nominateFrom.Swap(until.UnixNano()); before < now.UnixNano() {
+		c.Log.Info("pods are not nominated to the nodes that are launched for them: "+why, "until", until, "error", err)
+	}
 }

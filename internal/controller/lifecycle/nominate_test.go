@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -31,9 +32,11 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
-// planned are the pods that a node is for, asked for once.
+// planned are the pods that a node is for, and those of them that are told to have lost their nomination when they are asked
+// for again.
 type planned struct {
 	pods  []*corev1.Pod
+	lost  []*corev1.Pod
 	asked int
 	mu    sync.Mutex
 	not   int
@@ -50,7 +53,7 @@ func (p *planned) Listen(func(cache.Change)) {}
 func (p *planned) Nominees(string, string) []*corev1.Pod {
 	p.asked++
 	pods := p.pods
-	p.pods = nil
+	p.pods, p.lost = p.lost, nil
 	return pods
 }
 
@@ -63,13 +66,15 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("no"))
 	for name, tc := range map[string]struct {
 		fails error
-		want  []string // what is written, in order
+		lost  bool     // a pod loses its nomination while the other is written
+		want  []string // what is written, in order, but for pods before the node
 		not   int      // pods that are said not to be nominated
 		again int      // how often the pods are asked for at the second claim
 	}{
-		"all goes well":                    {nil, []string{"pod p0 to n", "pod p1 to n", "node n"}, 0, 1},
-		"the right to nominate is missing": {forbidden, []string{"node n"}, 2, 0},
-		"the API server is in trouble":     {errors.New("busy"), []string{"node n"}, 2, 1},
+		"all goes well":                    {nil, false, []string{"pod p0 to n", "pod p1 to n", "node n"}, 0, 1},
+		"a nomination is lost meanwhile":   {nil, true, []string{"pod p0 to n", "pod p1 to n", "pod p2 to n", "node n"}, 0, 1},
+		"the right to nominate is missing": {forbidden, false, []string{"node n"}, 2, 0},
+		"the API server is in trouble":     {errors.New("busy"), false, []string{"node n"}, 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u"}}
@@ -83,10 +88,11 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 				{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p0", UID: "u0"}},
 				{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p1", UID: "u1"}},
 			}
+			lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p2", UID: "u2"}}
 			var mu sync.Mutex
 			var wrote []string
 			note := func(s string) { mu.Lock(); defer mu.Unlock(); wrote = append(wrote, s) }
-			b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node, pods[0], pods[1]).WithStatusSubresource(&karpv1.NodeClaim{}, &corev1.Pod{}).
+			b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node, pods[0], pods[1], lost).WithStatusSubresource(&karpv1.NodeClaim{}, &corev1.Pod{}).
 				WithInterceptorFuncs(interceptor.Funcs{
 					SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 						if tc.fails != nil {
@@ -105,11 +111,8 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan, fakeClock, kube := &planned{pods: pods}, clocktesting.NewFakeClock(time.Now()), b.Build()
-			for i, p := range pods { // with the versions that they have now
-				plan.pods[i] = &corev1.Pod{}
-				if err := kube.Get(t.Context(), client.ObjectKeyFromObject(p), plan.pods[i]); err != nil {
-					t.Fatal(err)
-				}
+			if tc.lost {
+				plan.lost = []*corev1.Pod{lost}
 			}
 			c := &Controller{
 				Client: kube, Pods: kube, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
@@ -125,42 +128,77 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 				t.Error(d)
 			}
 			plan.asked = 0
-			c.nominate(t.Context(), "d", "m")
+			d := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}}
+			c.nominated(t.Context(), d, "m")
 			if plan.asked != tc.again || plan.not != tc.not {
 				t.Errorf("pods were asked for %d times afterwards, %d not nominated; want %d, %d", plan.asked, plan.not, tc.again, tc.not)
 			}
 			fakeClock.Step(forbiddenFor + time.Second)
 			plan.asked = 0
-			if c.nominate(t.Context(), "d", "m"); plan.asked != 1 {
+			if c.nominated(t.Context(), d, "m"); plan.asked != 1 {
 				t.Error("it is not tried again some time after it was refused")
 			}
 		})
 	}
 }
 
-// Who nominates waits so long and no longer; a write that is on its way is not cut off.
-func TestANominationThatTakesLongIsNotCutOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		scheme := runtime.NewScheme()
-		if err := corev1.AddToScheme(scheme); err != nil {
-			t.Fatal(err)
-		}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}}
-		wrote := make(chan error, 1)
-		kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).WithInterceptorFuncs(interceptor.Funcs{
-			SubResourcePatch: func(ctx context.Context, _ client.Client, _ string, _ client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
-				time.Sleep(5 * nominateWithin)
-				wrote <- ctx.Err()
-				return nil
-			},
-		}).Build()
-		c := &Controller{Pods: kube, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Nominees: &planned{pods: []*corev1.Pod{pod}}}
-		began := time.Now()
-		if !c.nominate(t.Context(), "c", "n") || time.Since(began) != nominateWithin {
-			t.Errorf("it waited for %s", time.Since(began))
-		}
-		if err := <-wrote; err != nil {
-			t.Errorf("the write was cut off: %v", err)
-		}
-	})
+// A node takes no pods before all of its own are nominated, however long a busy API server takes for that; whom nothing but that
+// is asked of meanwhile is not kept. One that does not answer at all holds nodes up once, and then no more.
+func TestHowLongANodeWaitsForItsNominations(t *testing.T) {
+	const pods = 2*nominateAtOnce + 1
+	for name, tc := range map[string]struct {
+		write  time.Duration // how long each takes
+		waits  time.Duration
+		not    int
+		others bool // are nominated afterwards
+	}{
+		"busy":  {3 * time.Second, 9 * time.Second, 0, true},
+		"stuck": {time.Hour, nominateWithin, pods, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				scheme := runtime.NewScheme()
+				if err := corev1.AddToScheme(scheme); err != nil {
+					t.Fatal(err)
+				}
+				plan := &planned{}
+				for range pods {
+					plan.pods = append(plan.pods, &corev1.Pod{})
+				}
+				kube := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+					SubResourcePatch: func(ctx context.Context, _ client.Client, _ string, _ client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+						select {
+						case <-time.After(tc.write):
+							return nil
+						case <-ctx.Done():
+							return ctx.Err()
+						}
+					},
+				}).Build()
+				c := &Controller{Pods: kube, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Nominees: plan, answers: make(chan event.GenericEvent)}
+				claim, began := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, time.Now()
+				if c.nominated(t.Context(), claim, "n") || time.Since(began) != 0 {
+					t.Errorf("it takes pods at once, or the worker waited for %s", time.Since(began))
+				}
+				<-c.answers
+				if took := time.Since(began); took != tc.waits {
+					t.Errorf("it waited for %s, want %s", took, tc.waits)
+				}
+				if !c.nominated(t.Context(), claim, "n") {
+					t.Error("it takes no pods though all that is done")
+				}
+				if plan.not != tc.not {
+					t.Errorf("%d pods are said not to be nominated, want %d", plan.not, tc.not)
+				}
+				plan.asked = 0
+				if c.nominated(t.Context(), &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}}, "m"); plan.asked > 0 != tc.others {
+					t.Errorf("those of the next node were asked for %d times", plan.asked)
+				}
+				time.Sleep(unansweredFor)
+				if c.nominated(t.Context(), claim, "n"); plan.asked == 0 {
+					t.Error("nobody is nominated for longer than meant")
+				}
+			})
+		})
+	}
 }

@@ -62,13 +62,10 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	}
 	stored := nodes[0]
 	if node.Labels[karpv1.NodeRegisteredLabelKey] != "true" {
-		// Before the node takes pods; others may write to it meanwhile.
-		if c.nominate(ctx, claim.Name, node.Name) {
-			stored = &corev1.Node{}
-			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(node), stored); err != nil {
-				return nil, client.IgnoreNotFound(fmt.Errorf("reading node %q of nodeclaim %q: %w", node.Name, claim.Name, err))
-			}
-			node = stored.DeepCopy()
+		if !c.nominated(ctx, claim, node.Name) { // before it takes pods
+			const message = "the pods that the node was launched for are being nominated to it"
+			conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
+			return nil, nil
 		}
 		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }) {
 			c.Recorder.Eventf(node, corev1.EventTypeWarning, events.UnregisteredTaintMissing,

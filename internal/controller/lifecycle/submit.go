@@ -44,11 +44,16 @@ func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.No
 	}
 	guard.Go("lifecycle.launch", func() {
 		answer()
-		select {
-		case c.answers <- event.GenericEvent{Object: &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: want.Name}}}:
-		case <-ctx.Done(): // the process ends; the next leader finds what was launched
-		}
+		c.answered(ctx, want.Name)
 	})
+}
+
+// answered has a claim reconciled again for which something has run beside the workers.
+func (c *Controller) answered(ctx context.Context, claim string) {
+	select {
+	case c.answers <- event.GenericEvent{Object: &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim}}}:
+	case <-ctx.Done(): // the process ends; the next leader finds what was done
+	}
 }
 
 // take returns what the launch came to, once; errLaunching while it runs.
