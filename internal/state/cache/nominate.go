@@ -88,7 +88,8 @@ func (c *Cache) followNode(name string) {
 	}
 }
 
-// followNomination tells of a pod whose nomination the scheduler has taken away while its node is still on its way.
+// followNomination tells of a pod whose nomination the scheduler has taken away. As a rule its node took no pods yet, or the
+// scheduler had not seen that it does.
 func (c *Cache) followNomination(e, old *entry) {
 	if e.pod.Node != "" {
 		c.reserved.ForgetNomination(e.obj.UID)
@@ -101,6 +102,9 @@ func (c *Cache) followNomination(e, old *entry) {
 		return
 	}
 	if r, ok := c.reserved.Of(e.obj.UID); ok && c.waiting[r.Pod] == e {
+		if c.takesPods(old.obj.Status.NominatedNodeName) {
+			c.reserved.Shorten(e.obj.UID, c.now().Add(c.bindGrace))
+		}
 		if claim, ok := r.Unit.Claim(); ok {
 			c.tell(NominationLost, claim)
 		}

@@ -154,3 +154,56 @@ func TestWhoseNominationItIs(t *testing.T) {
 	r.RemoveNode(node)
 	want("the node is gone", 2)
 }
+
+// The scheduler says by taking a nomination away that it has tried a node in vain. Until then a pod's turn may not have come: that
+// it takes long is no reason to launch something else for it.
+func TestHowLongRoomIsKeptForAPodThatIsNominatedToAReadyNode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nominated bool
+		lost      bool          // after a second
+		after     time.Duration // since the node is ready
+		pending   int
+	}{
+		"not nominated":                       {false, false, DefaultBindGrace, 1},
+		"the scheduler has not come to it":    {true, false, 4 * time.Minute, 0},
+		"nor in five minutes":                 {true, false, nominatedGrace, 1},
+		"it was refused":                      {true, true, DefaultBindGrace, 0},
+		"it was refused, and not taken since": {true, true, DefaultBindGrace + time.Second, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			claim := r.claim("c0")
+			r.Assume(claim, intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}}, []cluster.PodRef{r.pod("p0")}, r.clock.Add(time.Hour))
+			r.Assume(r.claim("c1"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}}, []cluster.PodRef{r.pod("p2", func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("2")}
+			})}, r.clock.Add(time.Hour))
+			if tc.nominated {
+				for _, p := range r.Nominees("c0", "n0") {
+					r.pod(p.Name, nominatedTo("n0"))
+				}
+			}
+			claim = claim.DeepCopy()
+			launch(claim)
+			r.version(claim)
+			r.SetClaim(claim)
+			node := newNode("n0", "uid-n0", "id-1")
+			node.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true"}
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			r.version(node)
+			r.SetNode(node)
+			r.Snapshot()
+			ready := r.clock
+			if tc.lost {
+				r.clock = ready.Add(time.Second)
+				r.pod("p0", func(p *corev1.Pod) { p.Status.Conditions[0].Message = "0/7 nodes" })
+				if r.told[NominationLost] != 1 {
+					t.Errorf("told %d times that the nomination is lost", r.told[NominationLost])
+				}
+			}
+			r.clock = ready.Add(tc.after)
+			if n := r.pending(); n != tc.pending {
+				t.Errorf("%d pods pending, want %d", n, tc.pending)
+			}
+		})
+	}
+}

@@ -149,14 +149,23 @@ func (c *Cache) breakReservations(unit reservation.Unit) {
 	}
 }
 
+// nominatedGrace is bindGrace for pods that are nominated to the instance. The scheduler takes a nomination away when it has tried
+// the instance in vain; as long as it stands, the pod's turn has not come, and no other instance would be of use. Its turn
+// comes within five minutes (kube-scheduler, podMaxInUnschedulablePodsDuration).
+const nominatedGrace = 5 * time.Minute
+
 // hurryReservations shortens the reservations of an instance that is ready: the scheduler should bind now.
 func (c *Cache) hurryReservations(unit reservation.Unit, claim string) {
-	soon := c.now().Add(c.bindGrace)
+	node, _ := unit.Node()
 	for _, r := range c.reserved.On(unit, reservation.OfClaim(claim)) {
 		if e := c.entries[r.Pod]; e != nil && c.leaving(e) {
 			continue // it is not evicted yet
 		}
-		c.reserved.Shorten(r.UID, soon)
+		grace := c.bindGrace
+		if node != "" && c.reserved.Nominated(r.UID, node) {
+			grace = nominatedGrace
+		}
+		c.reserved.Shorten(r.UID, c.now().Add(grace))
 	}
 }
 
