@@ -81,6 +81,8 @@ type memory struct {
 	lookupAt time.Time
 	// nominating is a round of nominations to its node that was begun and whose end was not seen yet.
 	nominating *nominating
+	// unseenSince is since when nominations have been written that no watch has told of; zero when there are none.
+	unseenSince time.Time
 }
 
 func (c *Controller) remember(claim *karpv1.NodeClaim) *memory {
@@ -316,6 +318,9 @@ func (c *Controller) lastProgress(claim *karpv1.NodeClaim) time.Time {
 func (c *Controller) nextLook(claim *karpv1.NodeClaim) time.Duration {
 	if claim.StatusConditions().IsTrue() {
 		return 0
+	}
+	if !c.remember(claim).unseenSince.IsZero() && !claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+		return reread
 	}
 	if due, ok := c.lookupDue(claim); ok {
 		return due

@@ -21,6 +21,7 @@ import (
 // Nominees knows which pods the scheduler should try first on the node of a claim.
 type Nominees interface {
 	Nominees(claim, node string) []*corev1.Pod
+	Unseen(claim, node string) bool
 	NotNominated(pod *corev1.Pod)
 	Listen(func(cache.Change))
 }
@@ -93,6 +94,21 @@ func (c *Controller) nominated(ctx context.Context, claim *karpv1.NodeClaim, nod
 		})
 		return false
 	}
+}
+
+// unseen reports whether no watch has told yet of nominations that were written. The scheduler watches pods and nodes apart, and a
+// busy API server is seconds behind with the pods of a burst: it would see the node open before it knows for whom. How far behind
+// Kerf's own watch is says it best. That is waited for as long as for a write.
+func (c *Controller) unseen(claim *karpv1.NodeClaim, node string) bool {
+	m := c.remember(claim)
+	if c.Nominees == nil || !c.Nominees.Unseen(claim.Name, node) {
+		m.unseenSince = time.Time{}
+		return false
+	}
+	if m.unseenSince.IsZero() {
+		m.unseenSince = c.Clock.Now()
+	}
+	return c.Clock.Since(m.unseenSince) < nominateWithin
 }
 
 // nominating is one round of nominations to a node.

@@ -40,6 +40,13 @@ type planned struct {
 	asked int
 	mu    sync.Mutex
 	not   int
+	// unseen is how often it is said that the watch has not told of the nominations.
+	unseen int
+}
+
+func (p *planned) Unseen(string, string) bool {
+	p.unseen--
+	return p.unseen >= 0
 }
 
 func (p *planned) NotNominated(*corev1.Pod) {
@@ -137,6 +144,58 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 			plan.asked = 0
 			if c.nominated(t.Context(), d, "m"); plan.asked != 1 {
 				t.Error("it is not tried again some time after it was refused")
+			}
+		})
+	}
+}
+
+// The scheduler is told of pods and of nodes apart.
+func TestANodeWaitsUntilItsNominationsAreSeen(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), storagev1.AddToScheme(scheme), karpv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		unseen int           // looks before they are seen
+		pass   time.Duration // between two looks
+		looks  int
+	}{
+		"the watch is behind":    {2, reread, 3},
+		"the watch has stopped":  {1000, nominateWithin / 2, 3},
+		"they were seen at once": {0, reread, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u"}}
+			claim.Status.ProviderID = "aws:///z/i-1"
+			claim.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
+			node := readyNode(func(n *corev1.Node) {
+				n.Spec.ProviderID = claim.Status.ProviderID
+				n.Spec.Taints = []corev1.Taint{karpv1.UnregisteredNoExecuteTaint()}
+			})
+			b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(claim, node)
+			if err := index.Add(t.Context(), indexer{b}); err != nil {
+				t.Fatal(err)
+			}
+			kube, fakeClock := b.Build(), clocktesting.NewFakeClock(time.Now())
+			c := &Controller{
+				Client: kube, Pods: kube, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
+				Clock: fakeClock, Nominees: &planned{unseen: tc.unseen}, Pools: &hospital{},
+			}
+			for look := 1; ; look++ {
+				n, err := c.register(t.Context(), claim)
+				if err != nil || n == nil && look > 10 {
+					t.Fatalf("not registered after %d looks: %v", look, err)
+				}
+				if n != nil {
+					if look != tc.looks {
+						t.Errorf("registered at look %d, want %d", look, tc.looks)
+					}
+					return
+				}
+				if next := c.nextLook(claim); next != reread {
+					t.Errorf("it is looked at again after %s", next)
+				}
+				fakeClock.Step(tc.pass)
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	}
 	stored := nodes[0]
 	if node.Labels[karpv1.NodeRegisteredLabelKey] != "true" {
-		if !c.nominated(ctx, claim, node.Name) { // before it takes pods
+		if !c.nominated(ctx, claim, node.Name) || c.unseen(claim, node.Name) { // before it takes pods
 			const message = "the pods that the node was launched for are being nominated to it"
 			conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
 			return nil, nil

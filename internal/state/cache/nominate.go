@@ -36,6 +36,15 @@ func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	return out
 }
 
+// Unseen reports whether a pod of the claim was nominated to the node and no watch has told of it yet.
+func (c *Cache) Unseen(claim, node string) bool {
+	c.mu.Lock()
+	defer c.unlock()
+	return slices.ContainsFunc(c.waitingOn(reservation.OfClaim(claim)), func(e *entry) bool {
+		return e.obj.Status.NominatedNodeName == "" && c.reserved.Nominated(e.obj.UID, node)
+	})
+}
+
 // NotNominated takes back that a pod was nominated: it could not be written. It counts as one of the times all the same.
 func (c *Cache) NotNominated(pod *corev1.Pod) { c.reserved.LoseNomination(pod.UID) }
 

@@ -60,10 +60,17 @@ func TestPodsAreNominatedToTheirInstanceOnce(t *testing.T) {
 	if got := r.nominees("c0"); !slices.Equal(got, []string{"p0", "p1"}) {
 		t.Fatalf("%v are nominated, want p0 and p1", got)
 	}
-	if got := r.nominees("c0"); len(got) > 0 {
-		t.Errorf("%v are nominated again, before anything was seen of it", got)
+	if got := r.nominees("c0"); len(got) > 0 || !r.Unseen("c0", "node-of-c0") {
+		t.Errorf("%v are nominated again, before anything was seen of it; not seen: %v", got, r.Unseen("c0", "node-of-c0"))
 	}
 	r.pod("p0", nominatedTo("node-of-c0"))
+	if !r.Unseen("c0", "node-of-c0") {
+		t.Error("the nomination of p1 was seen, though no watch told of it")
+	}
+	r.pod("p1", nominatedTo("node-of-c0"))
+	if r.Unseen("c0", "node-of-c0") {
+		t.Error("the nominations were not seen, though the watch told of both")
+	}
 	if r.pending() != 0 || r.told[NominationLost] != 0 {
 		t.Errorf("%d pods pending, told %v", r.pending(), r.told)
 	}
