@@ -43,6 +43,9 @@ func (c *Cache) Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Ti
 		unit = reservation.OfClaim(node.Claim)
 	}
 	c.reserveOn(unit, pods, until)
+	if node.Claim != "" && node.Registered {
+		c.tell(NominationLost, node.Claim) // it takes pods already, and would not come up otherwise
+	}
 }
 
 // exists reports whether a reservation of the unit's room can be kept.
