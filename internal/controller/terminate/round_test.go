@@ -35,6 +35,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // ward is a node that is going away, with its claim, and an API that notes what is asked of its pods and does not do it:
@@ -403,12 +404,21 @@ func TestTiedPodsGoFirstAndThenTheLargest(t *testing.T) {
 		if all := append(slices.Clone(pods), p); inOrder(all) != 1 || all[0] != p {
 			t.Errorf("%s: %s goes first", name, all[0].Name)
 		}
+		// The engine, which goes by classes, counts on the same order. A volume that is not there has no class that could be placed.
+		if class := intake.NewCompiler().Class(p, intake.NoLookup{}); !class.Tied() && class.Unplaceable == "" {
+			t.Errorf("%s: the engine counts on others to go first", name)
+		}
 	}
 	soft := asks("soft", "50m", "64Mi")
 	soft.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{WhenUnsatisfiable: corev1.ScheduleAnyway}}
 	pods = append(pods, soft)
 	if tied := inOrder(pods); tied != 0 {
 		t.Errorf("%d pods are tied", tied)
+	}
+	for _, p := range pods {
+		if intake.NewCompiler().Class(p, intake.NoLookup{}).Tied() {
+			t.Errorf("%s: the engine counts on it to go first", p.Name)
+		}
 	}
 	var got []string
 	for _, p := range pods {

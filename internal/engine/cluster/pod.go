@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
@@ -113,6 +114,15 @@ type Class struct {
 	// Unplaceable, when set, is why no node can ever serve this class (a claim that does not exist, a selector that Kerf
 	// does not know); such pods are reported and not tried.
 	Unplaceable string `json:"unplaceable,omitempty"`
+}
+
+// Tied reports whether more than requests and taints decides which nodes suit the class. Such pods are evicted before others, which
+// would take their room; controller/terminate goes by the pods themselves.
+func (c *Class) Tied() bool {
+	required := func(t PodAffinity) bool { return t.Weight == 0 }
+	return len(c.Selector)+len(c.Affinity)+len(c.Volumes)+len(c.Attach)+len(c.Shared)+len(c.HostPorts) > 0 ||
+		slices.ContainsFunc(c.PodAffinity, required) || slices.ContainsFunc(c.AntiAffinity, required) ||
+		slices.ContainsFunc(c.Spreads, func(s Spread) bool { return !s.Soft })
 }
 
 // PodRef names a pod.

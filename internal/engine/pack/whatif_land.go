@@ -18,6 +18,9 @@ import (
 // workload. moves are the placements of all kept answers, in their order; what is returned has places for the same pods of
 // each, on nodes that are kept.
 //
+// New nodes are not among the places: they ask to be avoided until it is their turn, and their pods come then (controller/disrupt,
+// Candidates).
+//
 // Only pods that nothing but their own requests and node requirements bind are placed anew. Where they would not all find room
 // in the order in which they are evicted, the second result is false and the placements stand as they were.
 //
@@ -49,10 +52,9 @@ func (w *WhatIf) Land(moves [][]plan.Placement, most int64) ([][]plan.Placement,
 		return nil, false
 	}
 	w.scanned += scores / 4
-	// Moves of one decision begin together, and controller/terminate evicts the largest pods of each node first. It evicts those with
-	// a node selector, node affinity or volumes even before; that is not followed here.
+	// Moves of one decision begin together, and controller/terminate evicts those that few nodes suit first, then the largest.
 	slices.SortStableFunc(queue, func(a, b *landingPod) int {
-		return cmp.Or(cmp.Compare(b.class.src.Requests.Size(), a.class.src.Requests.Size()), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
+		return cmp.Or(boolRank(b.class.src.Tied())-boolRank(a.class.src.Tied()), cmp.Compare(b.class.src.Requests.Size(), a.class.src.Requests.Size()), cmp.Compare(a.order, b.order), cmp.Compare(a.ref.String(), b.ref.String()))
 	})
 	at := make([]map[string][]cluster.PodRef, len(moves))
 	for _, p := range queue {
