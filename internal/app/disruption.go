@@ -58,7 +58,7 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	for _, mechanism := range d.without {
 		consolidation.Without[mechanism] = true
 	}
-	queue.Finished = drifted.Finished
+	queue.Finished, queue.InTurn = drifted.Finished, d.SoftTaints
 	return queue, consolidation, drifted
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // HoldUntilAnnotation is on NodeClaims that consolidation leaves alone for a time; its value (RFC 3339) is until when.
@@ -27,7 +29,9 @@ type Order struct {
 	// Command is the ID that is written to the claims.
 	Command string
 	// Hold is until when the instances are held so that launching them pays back; zero: they are not.
-	Hold       time.Time
+	Hold time.Time
+	// InTurn has the instances take pods one after the other.
+	InTurn     bool
 	NewNodes   []plan.NewNode
 	Placements []plan.Placement
 	// Pools are those of the problem that the decision answers, with their types.
@@ -76,6 +80,9 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 		if !o.Hold.IsZero() {
 			b.claim.Annotations[HoldUntilAnnotation] = o.Hold.UTC().Format(time.RFC3339)
 			b.claim.Annotations[HoldReasonAnnotation] = "it was launched to save money and has not paid back yet" + ByCommand + o.Command
+		}
+		if o.InTurn {
+			b.claim.Annotations[intake.TurnKey] = strconv.Itoa(i)
 		}
 		launches = append(launches, b)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // CandidateTaint is on nodes that are due to be disrupted, with the effect PreferNoSchedule: pods that would only have to move
@@ -29,7 +30,8 @@ const (
 	candidateEvery, candidateWrites = time.Second, 10
 )
 
-// Candidates keeps CandidateTaint on the nodes that drifted or are part of a move that is not begun yet, and on no others.
+// Candidates keeps CandidateTaint on the nodes that drifted or are part of a move that is not begun yet, and on no others. It takes
+// the taint of intake.TurnKey off new nodes whose turn has come.
 // What is to be done is read from the nodes, so that a new leader goes on with it.
 type Candidates struct {
 	Queue *Queue
@@ -73,11 +75,13 @@ func (c *Candidates) round(ctx context.Context) error {
 	}
 	c.seen, c.decision, c.next = snapshot, decision, now.Add(safety)
 	c.follow(decision, now)
+	turns := c.turns(snapshot.Nodes)
 	var errs []error
 	writes := 0
 	for _, n := range snapshot.Nodes {
 		due := !c.Off && c.due(n, now)
-		if n.Claim == "" || n.Deleting || n.Leaving || due == bearsCandidate(n) {
+		come := awaitsTurn(n) && (c.Off || c.come(n, turns, now))
+		if n.Claim == "" || n.Deleting || n.Leaving || due == bearsCandidate(n) && !come {
 			continue
 		}
 		c.next = now // somebody else may write meanwhile
@@ -88,6 +92,9 @@ func (c *Candidates) round(ctx context.Context) error {
 			without := slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCandidate)
 			if due {
 				without = append(without, corev1.Taint{Key: CandidateTaint, Effect: corev1.TaintEffectPreferNoSchedule})
+			}
+			if come {
+				without = slices.DeleteFunc(without, intake.IsTurnTaint)
 			}
 			node.Spec.Taints = without
 			return nil

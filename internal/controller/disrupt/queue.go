@@ -70,6 +70,8 @@ type Queue struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Clock     clock.Clock
+	// InTurn has new nodes take the pods of their command one after the other; see Candidates.
+	InTurn bool
 	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Finished func(c Command, failed string)
 
@@ -268,6 +270,8 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 		return nil
 	}
 	o := apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
+	// A single new node that takes all pods is where they go anyhow.
+	o.InTurn = q.InTurn && (len(f.NewNodes) > 1 || len(f.NewNodes) == 1 && len(f.Placements) > 0)
 	if f.Hold > 0 {
 		o.Hold = f.begun.Add(f.Hold)
 	}

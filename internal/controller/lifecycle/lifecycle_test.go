@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 func readyNode(change ...func(*corev1.Node)) *corev1.Node {
@@ -51,7 +53,7 @@ func TestUninitialized(t *testing.T) {
 }
 
 func TestAdoptGivesTheNodeWhatItsClaimSays(t *testing.T) {
-	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b", apply.HoldUntilAnnotation: "2026-01-02T03:04:05Z"}}}
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b", intake.TurnKey: "2", apply.HoldUntilAnnotation: "2026-01-02T03:04:05Z"}}}
 	claim.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "claim", Effect: corev1.TaintEffectNoSchedule}}
 	claim.Spec.StartupTaints = []corev1.Taint{{Key: "cni", Effect: corev1.TaintEffectNoExecute}}
 	node := readyNode(func(n *corev1.Node) {
@@ -72,13 +74,17 @@ func TestAdoptGivesTheNodeWhatItsClaimSays(t *testing.T) {
 	for _, x := range node.Spec.Taints {
 		got[x.Key] = x.Value
 	}
-	if len(got) != 2 || got["dedicated"] != "node" {
+	if _, copied := node.Annotations[intake.TurnKey]; copied || got[intake.TurnKey] != "2" {
+		t.Errorf("taints %v, annotations %v: want the turn of the claim as a taint", node.Spec.Taints, node.Annotations)
+	}
+	delete(got, intake.TurnKey)
+	if len(node.Spec.Taints) != 3 || len(got) != 2 || got["dedicated"] != "node" {
 		t.Errorf("taints %v: want the node's own value to stay, the start-up taint added, the unregistered one gone", node.Spec.Taints)
 	}
 
 	handed := readyNode(func(n *corev1.Node) { n.Labels[karpv1.DoNotSyncTaintsLabelKey] = "true" })
 	adopt(handed, claim)
-	if len(handed.Spec.Taints) != 0 {
+	if len(slices.DeleteFunc(handed.Spec.Taints, intake.IsTurnTaint)) != 0 {
 		t.Errorf("taints %v were added to a node that asked for none", handed.Spec.Taints)
 	}
 }

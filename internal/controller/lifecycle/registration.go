@@ -17,6 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // register finds the node of a launched claim and, the first time, gives it the claim's labels, annotations and taints.
@@ -115,6 +116,10 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	maps.Copy(node.Annotations, claim.Annotations)
 	delete(node.Annotations, apply.HoldUntilAnnotation) // the claim's may be taken off, and nobody would look here
 	delete(node.Annotations, apply.HoldReasonAnnotation)
+	if turn, ok := claim.Annotations[intake.TurnKey]; ok {
+		delete(node.Annotations, intake.TurnKey)
+		node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, intake.IsTurnTaint), intake.TurnTaint(turn))
+	}
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
 }

@@ -14,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -46,6 +47,8 @@ type Replacements interface {
 	// AwaitingReplacement reports whether a pod of the node was reserved for no place yet, and whether one is given room on a
 	// instance that is not ready yet.
 	AwaitingReplacement(node string) (homeless, coming bool)
+	// AwaitsTurn reports whether a pod is given room on a node whose turn to take pods has not come.
+	AwaitsTurn(pod types.UID) bool
 }
 
 // Nodes finalizes Nodes: taint, drain, volumes, instance.

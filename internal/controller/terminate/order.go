@@ -24,6 +24,9 @@ const (
 	together = 2 * time.Second
 	// othersAgain is how soon it is looked again whether they have been asked for.
 	othersAgain = 100 * time.Millisecond
+	// awaitTurnFor is for how long after the first look at a drain pods wait for the turn of the new node that is for them. A turn takes
+	// little more than a second (disrupt.Candidates); where many new nodes come, or a budget holds up one of them, the drain goes on.
+	awaitTurnFor = 30 * time.Second
 )
 
 // inOrder sorts the pods in the order in which they are to be evicted, and returns how many of them, from the front, few nodes suit.

@@ -170,6 +170,10 @@ func (r *round) mayGo(p *corev1.Pod) bool {
 		r.stalled(p, fmt.Sprintf("its annotation %s forbids it until %s", karpv1.DoNotDisruptAnnotationKey, until.UTC().Format(time.RFC3339)))
 		return false
 	}
+	if r.Replacements != nil && r.now.Sub(r.memory.begun) < awaitTurnFor && r.Replacements.AwaitsTurn(p.UID) {
+		r.due(r.now.Add(othersAgain))
+		return false
+	}
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
@@ -25,6 +26,18 @@ func (c *Cache) AwaitingReplacement(node string) (homeless, coming bool) {
 		}
 	}
 	return homeless, coming
+}
+
+// AwaitsTurn reports whether room is reserved for a pod on a node whose turn has not come.
+func (c *Cache) AwaitsTurn(pod types.UID) bool {
+	c.mu.Lock()
+	defer c.unlock()
+	r, ok := c.reserved.Of(pod)
+	if !ok {
+		return false
+	}
+	n := c.nodeOf(r.Unit)
+	return n != nil && intake.AwaitsTurn(c.nodes.get("", n.Name))
 }
 
 // nodeOf is the instance that a unit is part of by now; nil when there is none.
