@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/local"
+)
+
+// Pods that are not alike have to go where they were planned, or some find no room. Nominating them takes seconds here, as it does with
+// a busy API server or many more pods: nodes must not take any before.
+func TestABurstLandsAsPlannedThoughNominationsTakeLong(t *testing.T) {
+	t.Parallel()
+	e := up(t, func(o *local.Options) {
+		o.ControllerEnv = append(o.ControllerEnv, "KUBE_CLIENT_QPS=30", "KUBE_CLIENT_BURST=30")
+	})
+	e.apply(poolYAML)
+	e.ready("default")
+	const each = 20
+	sizes := []struct{ cpu, memory string }{
+		{"100m", "256Mi"}, {"250m", "512Mi"}, {"250m", "2Gi"}, {"500m", "1Gi"}, {"500m", "512Mi"}, {"500m", "4Gi"}, {"1", "2Gi"}, {"1", "1Gi"}, {"1500m", "4Gi"}, {"2", "8Gi"},
+	}
+	manifests := ""
+	for i, s := range sizes {
+		manifests += deployment(fmt.Sprintf("size-%d", i), each, s.cpu, s.memory, "")
+	}
+	e.apply(manifests)
+	e.running(5*time.Minute, "default", each*len(sizes))
+	placed := func(asPlanned bool) int {
+		n, _ := strconv.Atoi(e.metrics()[fmt.Sprintf(`kerf_pods_placed_total{as_planned="%v",decision="provisioning"}`, asPlanned)]) // absent is none
+		return n
+	}
+	there, elsewhere := placed(true), placed(false)
+	t.Logf("%d of %d planned pods are where the plan had them, on %d nodes", there, there+elsewhere, len(e.nodes()))
+	if there < each*len(sizes)/2 {
+		t.Fatalf("%d pods are where a plan had them, %d elsewhere: too few were planned to show anything", there, elsewhere)
+	}
+	if 100*elsewhere > 5*(there+elsewhere) {
+		t.Errorf("%d of %d planned pods are not where the plan had them", elsewhere, there+elsewhere)
+	}
+}
