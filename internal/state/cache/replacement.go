@@ -36,8 +36,22 @@ func (c *Cache) AwaitsTurn(pod types.UID) bool {
 	if !ok {
 		return false
 	}
-	n := c.nodeOf(r.Unit)
-	return n != nil && intake.AwaitsTurn(c.nodes.get("", n.Name))
+	// By the objects as they are now: what is made of them is brought up to date with the next snapshot only.
+	name, isClaim := r.Unit.Claim()
+	if !isClaim {
+		name, _ = r.Unit.Node()
+		return intake.AwaitsTurn(c.nodes.get("", name))
+	}
+	claim := c.claims.get("", name)
+	if claim == nil || claim.Status.ProviderID == "" {
+		return false
+	}
+	for name := range c.nodesByID[claim.Status.ProviderID] {
+		if intake.AwaitsTurn(c.nodes.get("", name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeOf is the instance that a unit is part of by now; nil when there is none.

@@ -32,7 +32,6 @@ func TestAPodAwaitsTheTurnOfTheNodeThatIsForIt(t *testing.T) {
 		}
 		r.version(node)
 		r.SetNode(node)
-		r.Snapshot()
 		for pod, want := range map[types.UID]bool{"uid-p0": awaits, "uid-p1": false} {
 			if got := r.AwaitsTurn(pod); got != want {
 				t.Errorf("%s awaits a turn: %v, want %v; the node awaits its turn: %v", pod, got, want, awaits)
