@@ -99,7 +99,12 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "uid-web", Controller: &yes}}
 	}
 	terminating := func(p *corev1.Pod) { now := metav1.Unix(1000, 0); p.DeletionTimestamp = &now }
-	for node, planned := range map[string]bool{"n1": true, "n0": false} {
+	for name, tt := range map[string]struct {
+		node            string
+		atOnce, planned bool
+	}{
+		"as planned": {"n1", false, true}, "elsewhere": {"n0", false, false}, "as planned, after a pod that ended at once": {"n1", true, true},
+	} {
 		r, placed := landing()
 		r.pod("old", controlled, bound("n0"))
 		r.Reserve(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
@@ -111,11 +116,15 @@ func TestSuccessorsOfEvictedPodsAreHeldAgainstThePlan(t *testing.T) {
 			r.SetNode(leaves)
 			r.Reserve(r.instance("n1"), []cluster.PodRef{r.pod("old", controlled, bound("n0"))}, r.clock.Add(time.Minute))
 		}
-		r.pod("old", controlled, bound("n0"), terminating)
+		if tt.atOnce {
+			r.RemovePod(r.entries[podKey{Namespace: "ns", Name: "old"}].obj)
+		} else {
+			r.pod("old", controlled, bound("n0"), terminating)
+		}
 		r.pod("new", controlled)
-		r.pod("new", controlled, bound(node))
-		if len(*placed) != 1 || !(*placed)[0].Disruption || (*placed)[0].AsPlanned != planned {
-			t.Errorf("on %s: told %+v, want one of a disruption, as planned: %v", node, *placed, planned)
+		r.pod("new", controlled, bound(tt.node))
+		if len(*placed) != 1 || !(*placed)[0].Disruption || (*placed)[0].AsPlanned != tt.planned {
+			t.Errorf("%s: told %+v, want one of a disruption, as planned: %v", name, *placed, tt.planned)
 		}
 		if n := r.reserved.Sizes().Successions; n != 0 {
 			t.Errorf("%d places are still kept for successors", n)

@@ -115,6 +115,10 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 		delete(c.waiting, key)
 		c.dirtyWait = true
 	}
+	if r, ok := c.reserved.Of(e.obj.UID); ok && e.pod.Node != "" && e.pod.Class != nil {
+		// It has ended before anybody told that it was asked to.
+		c.reserved.LeaveToSuccessor(owner(e.obj).UID, r.Unit, e.pod.Class.ID, c.now())
+	}
 	c.breakReservation(e.obj.UID)
 	c.reserved.ForgetNomination(e.obj.UID)
 	if e.pod.Node != "" {
