@@ -40,7 +40,8 @@ func (d *deps) loops(ctx context.Context) error {
 	workers := max(16, int(d.CPURequests)*workersPerCore/1000)
 	health := nodepool.NewHealth()
 	queue, consolidation, drifted := d.disruption()
-	provisioner := d.provisioner(consolidation)
+	view := d.newOverview(queue, consolidation)
+	provisioner := d.provisioner(consolidation, view)
 
 	// What AWS tells, and what the adapter keeps up.
 	errs := []error{
@@ -104,6 +105,7 @@ func (d *deps) loops(ctx context.Context) error {
 	)
 
 	// Status, and what watches the others.
+	errs = append(errs, d.serveOverview(view)...)
 	changes := &transitions.Publisher{Recorder: d.events, ReservedCapacity: d.FeatureGates.ReservedCapacity, Elected: d.Elected(), Clock: d.clock()}
 	return errors.Join(append(errs,
 		(&nodepool.Controller{Client: d.GetClient(), State: d.cache, Synced: d.synced, Metrics: d.metrics, Log: d.logger("nodepool"), Clock: d.clock(), Health: health, Types: d.gate}).Register(d.Manager),

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/state/cache"
@@ -11,7 +12,7 @@ import (
 
 // provisioner makes the loop that decides where pods go. Its decisions are kept together with the last one of consolidation, which
 // learns what was launched for whom.
-func (d *deps) provisioner(consolidation *disrupt.Loop) *provision.Controller {
+func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview) *provision.Controller {
 	owners := &provision.Owners{Reader: d.GetAPIReader(), Settled: d.cache.Settled, Now: time.Now}
 	return provision.New(provision.Options{
 		State: d.cache, Types: d.gate, Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
@@ -19,7 +20,7 @@ func (d *deps) provisioner(consolidation *disrupt.Loop) *provision.Controller {
 		Pack:    PackOptions(d.Settings),
 		Retry:   d.provider.Retry,
 		Settle:  d.settle(),
-		Record:  func(x *record.Decision) { d.recorded(x, consolidation) },
+		Record:  func(x *record.Decision) { view.Planned(x.Plan); d.recorded(x, consolidation) },
 		Meter:   meter{d.metrics},
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
 		Log:     d.logger("provisioner"),

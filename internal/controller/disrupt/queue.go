@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,25 @@ type execution struct {
 
 	mu      sync.Mutex
 	objects map[string]*corev1.Node // as they were last written, for events
+}
+
+// UnderWay are the commands that have been begun and are not over, the oldest first: their cause, all nodes that they began with,
+// what comes in their place, and why.
+func (q *Queue) UnderWay() []Command {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var found []*execution
+	for _, x := range q.executions {
+		if !slices.Contains(found, x) {
+			found = append(found, x)
+		}
+	}
+	slices.SortFunc(found, func(a, b *execution) int { return cmp.Or(a.begun.Compare(b.begun), strings.Compare(a.id, b.id)) })
+	out := make([]Command, len(found))
+	for i, x := range found {
+		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving}
+	}
+	return out
 }
 
 func (f *execution) saw(node *corev1.Node) {
