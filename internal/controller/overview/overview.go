@@ -30,6 +30,7 @@ type Sources struct {
 	Held      func() (until time.Time, why string, held bool)
 	Closures  func() []Closure
 	Services  func() []Service
+	Queue     func(context.Context) *Queue
 	Troubles  func(context.Context) []Trouble
 	Decisions func() []decisions.Summary
 	Now       func() time.Time
@@ -399,6 +400,9 @@ func (o *Overview) rest(ctx context.Context, out *Document) {
 	}
 	if o.from.Services != nil {
 		out.Services = append(out.Services, o.from.Services()...)
+	}
+	if o.from.Queue != nil {
+		out.Queue = o.from.Queue(ctx)
 	}
 	if o.from.Troubles != nil {
 		out.Troubles = append(out.Troubles, o.from.Troubles(ctx)...)
