@@ -53,3 +53,12 @@ func unknown(path string, err error) string {
 	}
 	return text + " Try again."
 }
+
+// NoToken is the error of a client that has no token to send.
+type NoToken struct{ Why error }
+
+// Error says why there is none, and what to do.
+func (e *NoToken) Error() string { return e.Why.Error() }
+
+// Unwrap is why there is none.
+func (e *NoToken) Unwrap() error { return e.Why }
