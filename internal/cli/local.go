@@ -200,7 +200,7 @@ func showPage(ctx context.Context, stderr io.Writer, cluster *local.Cluster) err
 	if err != nil {
 		return err
 	}
-	address, err := web.Beside(ctx, web.Options{Connect: web.Leader(config)})
+	address, err := web.Beside(ctx, web.Options{Connect: web.At(cluster.Server(), config)})
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (r *run) showPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.page, err = web.Beside(ctx, web.Options{Connect: web.Leader(config)}); err != nil {
+	if r.page, err = web.Beside(ctx, web.Options{Connect: web.At(r.cluster.Server(), config)}); err != nil {
 		return err
 	}
 	r.line("watch it as a page: %s", r.page)

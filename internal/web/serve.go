@@ -19,10 +19,14 @@ func To(c *leader.Controller) Connection {
 	return Connection{URL: c.URL, HTTP: c.Client, Close: c.Close}
 }
 
-// Leader finds the controller that leads a cluster.
-func Leader(config *rest.Config) func(context.Context) (Connection, error) {
+// At leads to the controller at an address, with the rights of config; to the one that leads the cluster where server is empty.
+func At(server string, config *rest.Config) func(context.Context) (Connection, error) {
 	return func(ctx context.Context) (Connection, error) {
-		c, err := leader.Reach(ctx, config, "")
+		reach := func() (*leader.Controller, error) { return leader.Reach(ctx, config, "") }
+		if server != "" {
+			reach = leader.At{Server: server, Config: func() (*rest.Config, error) { return config, nil }}.Reach
+		}
+		c, err := reach()
 		if err != nil {
 			return Connection{}, err
 		}
