@@ -12,9 +12,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/guard"
 )
 
-// DefaultFloorEvery is how often the floor is found anew. The controller writes the whole problem for that, which takes it some
-// hundredths of a second for each thousand nodes; the search itself runs beside the page.
-const DefaultFloorEvery = time.Minute
+// DefaultFloorEvery is how often the floor is found anew in a small cluster, so that it keeps up with pods that come and go.
+const DefaultFloorEvery = 5 * time.Second
+
+// The floor of a large cluster is found less often: the controller writes the whole problem for it, which must not take more than
+// one part in floorShare of its time, and the search not more than one in searchShare of this computer's.
+const floorShare, searchShare = 500, 20
 
 // floorWork bounds each search for a floor, in steps of about a nanosecond.
 const floorWork = 500_000_000
@@ -24,6 +27,7 @@ type floors struct {
 	mu      sync.Mutex
 	working bool
 	at      time.Time
+	rest    time.Duration // until the next
 	last    *floor.Floor
 	failed  string
 	points  []floorPoint
@@ -53,7 +57,7 @@ func (s *Server) serveFloor(w http.ResponseWriter, _ *http.Request) {
 	}
 	f := &s.floor
 	f.mu.Lock()
-	if !f.working && time.Since(f.at) >= every {
+	if !f.working && time.Since(f.at) >= max(every, f.rest) {
 		f.working = true
 		guard.Go("floor", s.findFloor)
 	}
@@ -71,21 +75,25 @@ func (s *Server) findFloor() {
 	ctx, cancel := context.WithTimeout(context.Background(), findWithin)
 	defer cancel()
 	var found *floor.Floor
+	var fetched, searched time.Duration
 	err := guard.Run("floor", func() error {
 		return s.with(ctx, func(c *Connection) error {
+			began := time.Now()
 			client := overview.Client{URL: c.URL, HTTP: c.HTTP}
 			p, err := client.Problem(ctx)
 			if err != nil {
 				return err
 			}
+			fetched = time.Since(began)
 			found = floor.Of(p, floorWork)
+			searched = time.Since(began) - fetched
 			return nil
 		})
 	})
 	f := &s.floor
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.working, f.at, f.failed = false, time.Now(), ""
+	f.working, f.at, f.failed, f.rest = false, time.Now(), "", max(floorShare*fetched, searchShare*searched)
 	if err != nil {
 		f.failed = err.Error()
 		return
