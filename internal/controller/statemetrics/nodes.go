@@ -39,8 +39,8 @@ func (p *pass) labelsOf(n *shownNode) []*dto.LabelPair {
 		}
 	}
 	out = append(out, pairOf("node_name", n.node.Name), p.labels.pair("managed", boolText(n.managed)))
-	if n.node.Status.Phase != "" { //nolint:staticcheck // nobody sets it any more, and the label is Karpenter's
-		out = append(out, p.labels.pair("phase", string(n.node.Status.Phase))) //nolint:staticcheck // see above
+	if n.node.Status.Phase != "" { // nobody sets it any more, and the label is Karpenter's
+		out = append(out, p.labels.pair("phase", string(n.node.Status.Phase)))
 	}
 	return sorted(out)
 }
