@@ -111,6 +111,7 @@ type Surroundings struct {
 // Errors: those of Run.
 func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error {
 	log, metrics, config := around.Log, obs.NewMetrics(around.Metrics), clientConfig(around.Kubernetes, s)
+	config.Wrap(metrics.Kube.Transport)
 	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
 	defer metrics.Panicked(log)()
 	log.Info("starting", "version", version.Version, "cluster", s.ClusterName)

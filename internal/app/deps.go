@@ -95,7 +95,7 @@ func (d *deps) newCache(ctx context.Context) (*cache.Cache, func() bool, error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("SCHEDULER_CONFIG: %w", err)
 	}
-	state := cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: d.FeatureGates.CapacityBuffer, Failed: d.setAside})
+	state := cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: d.FeatureGates.CapacityBuffer, Failed: d.setAside, Moment: d.moment, Took: d.snapshotTook})
 	state.Listen(func(c cache.Change) {
 		if c.Kind == cache.PodPlaced {
 			d.metrics.Placed.Note(c.Disruption, c.AsPlanned)

@@ -15,13 +15,13 @@ import (
 func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview) *provision.Controller {
 	owners := &provision.Owners{Reader: d.GetAPIReader(), Settled: d.cache.Settled, Now: time.Now}
 	return provision.New(provision.Options{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
+		State: d.cache, Types: d.cloud("provisioner"), Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
 		Missing: owners.Missing, WholeBatches: !d.EarlyBatches,
 		Pack:    PackOptions(d.Settings),
 		Retry:   d.provider.Retry,
 		Settle:  d.settle(),
 		Record:  func(x *record.Decision) { view.Planned(x.Plan); d.recorded(x, consolidation) },
-		Meter:   meter{d.metrics},
+		Meter:   meter{d.metrics, d.cache},
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
 		Log:     d.logger("provisioner"),
 	})

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/calls"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
 	"github.com/kerf-sh/kerf/internal/aws/session"
@@ -54,7 +56,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	given := surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, services: dependency.New(time.Now)}
 	d, err := newDeps(ctx, given, func(ctx context.Context, d *deps) (*aws.Provider, error) {
 		to := d.aws
-		to.Version, to.Middleware = version.Version, append(awsreadonly.Middleware(guard), d.services.Middleware()...)
+		to.Version, to.Middleware = version.Version, slices.Concat(awsreadonly.Middleware(guard), d.services.Middleware(), calls.Middleware(d.metrics.AWS))
 		clients, err := session.New(ctx, to)
 		if err != nil {
 			return nil, err

@@ -95,6 +95,7 @@ func (p *Provider) ensure(ctx context.Context, templates []*launchtemplate.Templ
 	errs := make([]error, len(templates))
 	var g guard.Group
 	for i, t := range templates {
+		p.opts.UserData(t.Class, t.UserDataBytes)
 		g.Go("aws.launchtemplate", func() error {
 			errs[i] = guard.Run("aws.launchtemplate", func() error { return p.templates.Ensure(ctx, t) })
 			return nil

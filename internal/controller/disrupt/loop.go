@@ -130,9 +130,12 @@ func (l *Loop) round(ctx context.Context) error {
 		l.Options.Start = 0
 	}
 	v := l.gather(ctx, snapshot)
+	end := l.Metrics.Work.Begin("disruption")
 	d := l.engine.Decide(v.problem)
+	end()
 	took := l.Clock.Since(began)
-	l.Metrics.Disruption.Evaluation.WithLabelValues("all", "all").Observe(took.Seconds())
+	l.Metrics.Disruption.Evaluation.WithLabelValues("underutilized", "multi").Observe(took.Seconds())
+	l.Metrics.SchedulingDuration.WithLabelValues("disruption").Observe(took.Seconds())
 	l.turned = len(d.Moves) == 0 && d.Next == 0
 	l.seen, l.due, l.rest = snapshot, began.Add(safety), began.Add(leisure*took)
 	if !v.next.IsZero() && v.next.Before(l.due) {

@@ -29,13 +29,12 @@ type launching struct {
 func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) {
 	l := &launching{done: make(chan struct{})}
 	known.launching = l
-	start, want := c.Clock.Now(), claim.DeepCopy()
+	want := claim.DeepCopy()
 	answer := func() {
 		l.err = guard.Run("lifecycle.launch", func() (err error) {
 			l.instance, err = c.Cloud.Launch(ctx, want, class)
 			return err
 		})
-		c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())
 		close(l.done)
 	}
 	if c.answers == nil {

@@ -57,6 +57,10 @@ type Applier interface {
 
 // Meter is told what the loop does; all methods must be quick.
 type Meter interface {
+	// Begin tells that a decision begins; the function that it returns tells of its end.
+	Begin() (end func())
+	// Decided tells for which pods a decision has a place, and for which it has none.
+	Decided(placed, unplaced []cluster.PodRef)
 	// Solved tells of a decision: how long it took, and how many pods it was about.
 	Solved(took time.Duration, pods int)
 	// Unplaced counts the pods without a place by the code of the first reason.
@@ -232,6 +236,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Meter.Unplaced(nil)
 		return apply.Outcome{}, nil
 	}
+	defer c.o.Meter.Begin()()
 	began := c.o.Now()
 	asking, cancel := context.WithTimeout(ctx, c.o.BatchIdle)
 	more := c.expected.pods(asking, c.batch.take(), snapshot.Pending, began, c.o.Missing)
@@ -254,6 +259,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	p, dropped := c.checked(problem, solved)
 	p = withUnplaced(without(p, more), waits)
 	p = c.oneRetry(problem, p, began)
+	c.o.Meter.Decided(decided(p))
 	out := c.o.Applier.Apply(ctx, p, problem.Pools)
 	if c.o.Retry != nil {
 		for _, pool := range retryFor(problem, p) {
@@ -276,6 +282,20 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		"created", len(out.Created), "placed_on_existing", placed(p, virtual), "unplaced", unplaced(p, virtual), "refused", len(out.Refused),
 		"price_micro_usd_per_hour", int64(p.Price), "took", took)
 	return out, nil
+}
+
+// decided are the pods for which a plan has a place, and those for which it has none.
+func decided(p *plan.Plan) (placed, unplaced []cluster.PodRef) {
+	for i := range p.NewNodes {
+		placed = append(placed, p.NewNodes[i].Pods...)
+	}
+	for i := range p.Placements {
+		placed = append(placed, p.Placements[i].Pods...)
+	}
+	for i := range p.Unplaced {
+		unplaced = append(unplaced, p.Unplaced[i].Pods...)
+	}
+	return placed, unplaced
 }
 
 func placed(p *plan.Plan, virtual map[cluster.PodRef]bool) int {
@@ -325,8 +345,10 @@ func recoverPlainly(name string, fn func() error) (err error) {
 
 type noMeter struct{}
 
-func (noMeter) Solved(time.Duration, int)  {}
-func (noMeter) Unplaced(map[plan.Code]int) {}
-func (noMeter) Created(string, bool)       {}
-func (noMeter) Refused(apply.RefusalCode)  {}
-func (noMeter) Violated()                  {}
+func (noMeter) Begin() func()                 { return func() {} }
+func (noMeter) Decided(_, _ []cluster.PodRef) {}
+func (noMeter) Solved(time.Duration, int)     {}
+func (noMeter) Unplaced(map[plan.Code]int)    {}
+func (noMeter) Created(string, bool)          {}
+func (noMeter) Refused(apply.RefusalCode)     {}
+func (noMeter) Violated()                     {}
