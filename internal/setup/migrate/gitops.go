@@ -21,6 +21,8 @@ func (w *writer) swapWithGitOps() {
 	case FluxKustomization:
 		w.kustomization()
 	default:
+		// What was read are the values of a Helm release, and not those of the object that a GitOps tool would have.
+		w.Given = nil
 		w.fluxHelmRelease()
 		w.argoCD()
 	}
@@ -84,7 +86,10 @@ func (w *writer) fluxHelmRelease() {
 		}
 	}
 	for _, r := range w.Refused {
-		if !has(own, "."+r.Path) {
+		switch {
+		case w.Given == nil:
+			note += "\nRemove the value " + r.Path + " from spec.values, where it is there: Kerf's chart refuses it."
+		case !has(own, "."+r.Path):
 			note += "\nRemove the value " + r.Path + " from the ConfigMap or Secret of spec.valuesFrom: Kerf's chart refuses it."
 		}
 	}
@@ -122,6 +127,9 @@ func (w *writer) argoCD() {
 		spec["source"] = w.argoSource(nil)
 		note = "Values of the Application stay beside these parameters; parameters that it has already have to be added to the list.\n" +
 			"With several sources, change the one of the controller's chart in Git by hand. " + note
+		for _, r := range w.Refused {
+			note += "\nRemove the value " + r.Path + " from its values, where it is there: Kerf's chart refuses it."
+		}
 	case w.Given.Several:
 		sources := slices.Clone(w.Given.Sources)
 		before, _ := sources[w.Given.Source].(map[string]any)

@@ -175,6 +175,18 @@ func TestATrialOfTheImageAlone(t *testing.T) {
 	contains(t, written(t, ToKerf(s.Facts(""))), "! --force-conflicts", "! controller.image", "runs Kerf already (r/kerf:v0.1.0)")
 }
 
+// TestGitOpsOfAReleaseOfHelm asks for a change in Git where no object of a GitOps tool was found.
+func TestGitOpsOfAReleaseOfHelm(t *testing.T) {
+	s := healthy(t)
+	s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart, Version: "1.14.1"}}
+	s.Given = &Given{Object: "Helm release kube-system/karpenter", Values: tree(t, stale)}
+	g := ToKerf(s.Facts(WithGitOps))
+	contains(t, written(t, g), "patch helmrelease OWNER_NAME", "patch application OWNER_NAME", "Remove the value webhooks from spec.values", "Remove the value webhooks from its values", "! ConfigMap or Secret")
+	if got := strings.Join(fill(g), " "); got != "IMAGE_REPOSITORY IMAGE_TAG KERF_REVISION KERF_SOURCE OWNER_NAME OWNER_NAMESPACE REGION" {
+		t.Errorf("to fill in: %s", got)
+	}
+}
+
 // TestTheValuesOfADeployment makes values of a Deployment, and the Deployment of the values.
 func TestTheValuesOfADeployment(t *testing.T) {
 	given := manifests.Defaults()
