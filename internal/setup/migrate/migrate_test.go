@@ -154,6 +154,28 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	}
 }
 
+// TestASwapThatDidNotFinishIsTheAnswer has Helm's last revision fail at an image that can't be pulled.
+func TestASwapThatDidNotFinishIsTheAnswer(t *testing.T) {
+	s := healthy(t)
+	was := s.container().Image
+	s.container().Image = "r/kerf:v9"
+	s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart}, {Number: 2, Status: "failed", Chart: kerfChart}}
+	s.Pods = []Pod{{Name: "p", Image: was, Ready: true}, {Name: "q", Image: "r/kerf:v9", Waiting: "ErrImagePull"}, {Name: "r", Image: "r/kerf:v9"}}
+	for want, change := range map[string]func(){
+		"The swap did not finish: Karpenter leads. 1 thing to fix.\ncluster demo, Kubernetes v1.33.2-eks-1, controller kube-system/karpenter, which is to run kerf v9": func() {},
+		"The swap is under way: Karpenter leads until a pod of Kerf is ready.":                                                                                         func() { s.Pods[1].Waiting = "" },
+		"Runs Kerf already: ": func() { s.Pods[1].Waiting, s.Pods[1].Ready = "", true },
+	} {
+		kept := slices.Clone(s.Pods)
+		change()
+		var b bytes.Buffer
+		if err := Examine(s).Write(&b, false); err != nil || !strings.HasPrefix(b.String(), want) {
+			t.Errorf("want %q, got %v\n%s", want, err, b.String())
+		}
+		s.Pods = kept
+	}
+}
+
 func TestVersionsAreThoseOfTheDocs(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/releases.md")
 	if err != nil {
