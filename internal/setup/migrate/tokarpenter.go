@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ func ToKarpenter(f Facts) *Guide {
 	w.guide.First = f.Unknown
 	if !w.Kerf && !w.Offline {
 		w.guide.First = append([]string{"The Deployment names no image of Kerf (" + w.Running + "): there may be nothing to give back."}, w.guide.First...)
+	}
+	if !w.Trial {
+		w.bypassed()
 	}
 	w.step("Note what there is", "", w.claims()+" > nodeclaims.before", sortClaims)
 	switch w.Form {
@@ -61,13 +65,30 @@ func (w *writer) backWithHelm() {
 		w.step("Swap", note, command)
 		return
 	}
-	commands := []string{command + " --force-conflicts"}
-	note += "\n--force-conflicts: kubectl has set the image. Version 3 of Helm does not have the flag and does not need it."
+	if last.ServerSide {
+		command += " " + overKubectl
+		note += "\n" + overKubectlNote
+	}
+	commands := []string{command}
+	if w.Applied {
+		note += "\nThe rollback leaves what kubectl apply has set and Karpenter's chart does not: variables, the seccomp profile. The next command gives up those\n" +
+			"fields, which removes them."
+		commands = append(commands, w.giveUp(namespace))
+	}
 	if len(w.TrialVariables) > 0 {
-		note += "\nThe rollback leaves variables that kubectl has set; the second command removes them."
+		note += "\nThe rollback leaves variables that kubectl set env has set; the last command removes them."
 		commands = append(commands, w.kubectl("--namespace %s set env deployment/%s %s-", namespace, w.Deployment, strings.Join(w.TrialVariables, "- ")))
 	}
 	w.step("Swap", note, commands...)
+}
+
+// giveUp applies a Deployment of no fields as kubectl: those that kubectl alone has set are removed, those that Helm has set as
+// well are kept.
+//
+// Source: Kubernetes, "Server-Side Apply", "Transferring ownership" and "Field management".
+func (w *writer) giveUp(namespace string) string {
+	empty := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"%s","name":"%s"}}`, namespace, w.Deployment)
+	return "echo " + shellescape.Quote(empty) + " | " + w.kubectl("apply --server-side -f -")
 }
 
 // backWithValues installs Karpenter's chart over the release: there is no revision of it to go back to.
