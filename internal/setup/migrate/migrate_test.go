@@ -127,6 +127,10 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			s.Lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("ip-10-0-0-1.ec2.internal_1")}}
 			s.Deployment.Spec.Template.Spec.HostNetwork, s.Pods = true, []Pod{{Name: "p", Node: "ip-10-0-0-1.ec2.internal", Image: s.container().Image}}
 		}, Fine, "Lease", "holds it"},
+		"two releases of definitions": {func(_ *testing.T, s *Seen) {
+			s.DefinitionsOwner = Owner{Manager: Helm, Release: "kerf-crd", ReleaseNamespace: "kube-system"}
+			s.DefinitionsReleases = []string{"karpenter-crd", "kerf-crd"}
+		}, Differs, "karpenter-crd, kerf-crd", "are of kerf-crd"},
 		"two controllers": {func(_ *testing.T, s *Seen) { s.Controllers = []doctor.Controller{{Namespace: "a", Name: "b"}} }, Blocks, "a/b", "besides"},
 		"an autoscaler": {func(_ *testing.T, s *Seen) {
 			s.Workloads = []Workload{{"Deployment", "a", "b", []string{"x/cluster-autoscaler:v1"}, 1}}

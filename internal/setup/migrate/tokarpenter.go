@@ -30,7 +30,8 @@ func ToKarpenter(f Facts) *Guide {
 	default:
 		w.backWithHelm()
 	}
-	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Do not uninstall the release that has them: that deletes every NodePool.\n"+
+	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Leave the release that has them: once Karpenter's chart is in it, uninstalling it deletes\n"+
+		"every NodePool. With Kerf's chart in it, Helm keeps the CRDs.\n"+
 		"What kerf stack added in AWS may stay as well.")
 	filter := ""
 	if w.Kerf {

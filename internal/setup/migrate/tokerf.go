@@ -127,7 +127,8 @@ func (w *writer) definitionsStep() {
 		w.step(what, "The definitions are applied by "+w.CRDs.String()+". Have it apply this file in place of Karpenter's definitions.",
 			"kerf manifests --crds-only > kerf-crds.yaml", w.diff("kerf-crds.yaml"), pause("Commit kerf-crds.yaml in place of Karpenter's definitions, push it, and see that it is applied"))
 	case w.CRDs.Release != "" && w.CRDs.Release != w.Release:
-		w.step(what, "The release "+w.CRDs.Release+" has the definitions and keeps them. Do not uninstall it: that deletes every NodePool.",
+		w.step(what, "The release "+w.CRDs.Release+" has the definitions and keeps them, also for upgrades of Kerf: make no second one. Do not uninstall it while\n"+
+			"Karpenter's chart is in it, before this step or after a way back: that deletes every NodePool. With Kerf's chart in it, Helm keeps the CRDs.",
 			w.helm("upgrade %s %s --namespace %s", w.CRDs.Release, w.chart("kerf-crd"), w.CRDs.ReleaseNamespace))
 	case w.Form == WithHelm:
 		w.step(what, "", w.helm("upgrade kerf-crd %s --install --namespace %s --take-ownership", w.chart("kerf-crd"), w.or(w.Namespace, "NAMESPACE")))
