@@ -77,7 +77,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() error {
-	o.ClusterName = cmp.Or(o.ClusterName, "kerf")
+	o.ClusterName = cmp.Or(o.ClusterName, DefaultName)
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.AWSLatency = max(0, cmp.Or(o.AWSLatency, 1))
 	if o.Report == nil {
