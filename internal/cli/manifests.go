@@ -79,6 +79,7 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return &usageError{err}
 		}
+		tellImage(c, values)
 		m.release.Version = manifests.VersionOf(version.Version)
 		controller, err := manifests.Objects(m.release, values)
 		if err != nil {
@@ -144,12 +145,22 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 		values.ServiceAccount.Annotations["eks.amazonaws.com/role-arn"] = m.roleARN
 	}
 	if m.image != "" {
+		if !registryImage.MatchString(m.image) {
+			return nil, fmt.Errorf("--image=%q: want REPOSITORY[:TAG][@sha256:DIGEST] with its registry, such as 111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf:v0.1.0", m.image)
+		}
 		values.Controller.Image = imageOf(m.image)
 	}
 	if c.Flags().Changed("replicas") {
 		values.Replicas = m.replicas
 	}
 	return values, nil
+}
+
+// tellImage says that the image is in no registry where nobody has named one of theirs.
+func tellImage(c *cobra.Command, values *manifests.Values) {
+	if !values.Controller.Image.Own() {
+		_, _ = fmt.Fprintf(notices(c), "no registry holds %s yet, and pods would wait with ErrImagePull: name yours with --image, after docs/install.md, \"The image\"; only a local cluster needs none\n", manifests.Image)
+	}
 }
 
 // tellUnused names the values that Karpenter's charts had and that have no effect here.
