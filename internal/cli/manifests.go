@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/rbac/reader"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -24,6 +25,7 @@ type manifestsCommand struct {
 	queue    string
 	replicas int32
 	crdsOnly bool
+	reader   bool
 	crds     bool
 	output   form
 }
@@ -45,6 +47,7 @@ No cluster and no account is asked.`,
   kerf manifests --cluster-name demo --interruption-queue demo | kubectl apply -f -
   kerf manifests --cluster-name demo --role-arn arn:aws:iam::111122223333:role/demo-karpenter > kerf.yaml
   kerf manifests --cluster-name demo -o json | jq '.items[].kind'
+  kerf manifests --reader-only | kubectl apply -f -
   kerf manifests --cluster-name demo -f values.yaml --set settings.featureGates.nodeRepair=true --set replicas=1`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return m.run(c) },
@@ -62,10 +65,14 @@ No cluster and no account is asked.`,
 	f.Int32Var(&m.replicas, "replicas", 0, "how many pods there are (default 2)")
 	f.BoolVar(&m.crds, "crds", false, "print the CRDs as well, first")
 	f.BoolVar(&m.crdsOnly, "crds-only", false, "print the CRDs and nothing else")
+	f.BoolVar(&m.reader, "reader-only", false, "print the ClusterRole kerf-reader, by which plan, explain, doctor and migrate check may read the cluster, and nothing else")
 	return c
 }
 
 func (m *manifestsCommand) run(c *cobra.Command) error {
+	if m.reader {
+		return m.writeReader(c)
+	}
 	var objects []client.Object
 	if m.crds || m.crdsOnly {
 		crds, err := manifests.CRDs()
@@ -103,6 +110,18 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		return err
 	}
 	return m.output.writeText(c.OutOrStdout(), text)
+}
+
+// writeReader writes the role of those who only look.
+func (m *manifestsCommand) writeReader(c *cobra.Command) error {
+	if m.output.format != jsonFormat {
+		return m.output.writeText(c.OutOrStdout(), reader.YAML)
+	}
+	role := map[string]any{}
+	if err := yaml.Unmarshal(reader.YAML, &role); err != nil {
+		return fmt.Errorf("reading the role kerf-reader: %w", err)
+	}
+	return m.output.write(c.OutOrStdout(), role, nil)
 }
 
 // values are the defaults with files, --set and flags over them.

@@ -106,7 +106,10 @@ func Examine(s *Seen) *Report {
 	}
 	e.area = "reading"
 	for _, g := range s.Gaps {
-		e.unknown(g.What, "could not be read: %s", g.Why).why("what hangs on it was not judged")
+		f := e.unknown(g.What, "could not be read: %s", g.Why).why("what hangs on it was not judged")
+		if strings.Contains(g.Why, "is forbidden: User ") && !strings.HasPrefix(g.What, "secret") { // which no role of ours lets anybody read
+			f.fix("kerf manifests --reader-only   # a ClusterRole that may, for somebody to bind who may do so")
+		}
 	}
 	order := []Severity{Blocks, Unknown, Differs, Fine}
 	slices.SortStableFunc(e.findings, func(a, b Finding) int {
