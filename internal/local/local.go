@@ -207,6 +207,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.applyManifests(ctx); err != nil {
 		return err
 	}
+	if o.Examples && c.Controller != nil {
+		if err := c.awaitPool(ctx); err != nil {
+			return err
+		}
+	}
 	if err := writeState(c); err != nil {
 		return err
 	}
