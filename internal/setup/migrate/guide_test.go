@@ -211,6 +211,14 @@ func TestWhatIsOptionalWaits(t *testing.T) {
 	}
 }
 
+// TestWhatKubectlAppliedIsTakenOver has no release, so that kubectl owns the fields which Helm is to set.
+func TestWhatKubectlAppliedIsTakenOver(t *testing.T) {
+	s := healthy(t)
+	s.Owner = Owner{}
+	contains(t, written(t, ToKerf(s.Facts(WithHelm))), "--install --namespace kube-system --take-ownership --skip-crds "+overKubectl)
+	contains(t, written(t, ToKarpenter(s.Facts(WithHelm))), "--install --take-ownership "+overKubectl+" --namespace kube-system")
+}
+
 // TestTheFlagForConflictsIsOfVersionFour runs what is printed with each version of Helm.
 func TestTheFlagForConflictsIsOfVersionFour(t *testing.T) {
 	for version, want := range map[string]string{"v3.22.0+g1234567": "rollback\n", "v4.0.1+g1234567": "rollback --force-conflicts\n"} {

@@ -103,7 +103,7 @@ func (w *writer) backWithValues(release, namespace string) {
 	}
 	flags := ""
 	if w.Owner.Release == "" {
-		flags = "--install --take-ownership "
+		flags = "--install --take-ownership " + overKubectl + " "
 	}
 	w.step("Swap", note+" This installs that chart in the place of Kerf's, with values of yours.",
 		w.helm("upgrade %s oci://public.ecr.aws/karpenter/karpenter --version %s %s--namespace %s --skip-crds --reset-values --values %s --wait --timeout 10m",
