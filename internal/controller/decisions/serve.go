@@ -34,6 +34,10 @@ func Handler(r *Ring) http.Handler {
 func serveFile(w http.ResponseWriter, req *http.Request, r *Ring) {
 	id := strings.TrimSuffix(req.PathValue("id"), record.Extension)
 	file, ok := r.File(id)
+	if !ok && id == Latest {
+		http.Error(w, "nothing has been decided since this controller began to lead: it decides when pods wait for a node, and keeps no decision over a restart", http.StatusNotFound)
+		return
+	}
 	if !ok {
 		http.Error(w, errNone.Error()+"; "+Path+" lists those that are", http.StatusNotFound)
 		return

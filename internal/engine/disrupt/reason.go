@@ -56,6 +56,8 @@ type Reason struct {
 	Want   string `json:"want,omitempty"`
 	Have   string `json:"have,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	// Cost is what the move is assumed to cost (NotPaidBack); Want is then what it must save, Have what it would.
+	Cost string `json:"cost,omitempty"`
 }
 
 // Text is the reason as one clause, without a full stop.
@@ -123,7 +125,7 @@ func (r Reason) found() string {
 	case SavesTooLittle:
 		return fmt.Sprintf("replacing it would save %s/h, less than the %s/h that is asked", r.Have, r.Want)
 	case NotPaidBack:
-		return fmt.Sprintf("moving its pods is held to cost %s, and would save %s in the time left", r.Want, r.Have)
+		return fmt.Sprintf("moving its pods is assumed to cost %s, so it must save %d times that, %s; it would save %s in the time left", r.Cost, margin, r.Want, r.Have)
 	case NotBalanced:
 		return fmt.Sprintf("its saving is %s%% of what the policy Balanced asks for its disruption", r.Have)
 	case SpotToSpotOff:

@@ -180,7 +180,7 @@ func newInstallation(r Release, v *Values) (*installation, error) {
 	if v.Settings.ClusterName == "" {
 		return nil, errors.New("settings.clusterName is not set: give the name of the EKS cluster (--cluster-name)")
 	}
-	return i, i.checkSettings()
+	return i, errors.Join(i.checkImage(), i.checkSettings())
 }
 
 // cut is a name that fits into a label.

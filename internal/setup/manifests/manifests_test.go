@@ -148,6 +148,15 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestAnImageOfOnesOwn tells where nobody has named an image that can be pulled.
+func TestAnImageOfOnesOwn(t *testing.T) {
+	for repository, want := range map[string]bool{"": false, manifests.Image: false, "public.ecr.aws/karpenter/controller": false, "r.example.com/kerf": true} {
+		if got := (manifests.ImageValues{Repository: repository}).Own(); got != want {
+			t.Errorf("%q: %t", repository, got)
+		}
+	}
+}
+
 func TestWrongValuesAreNamed(t *testing.T) {
 	for over, words := range map[string][]string{
 		"{}":                          {"settings.clusterName"},
@@ -160,6 +169,8 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		demo + "logLevel: loud": {"logLevel", "LOG_LEVEL", "debug, info or error"},
 		demo + "controller: {env: [{name: FEATURE_GATES, value: NodeRepair=true}]}":                                       {"controller.env: FEATURE_GATES", "set from settings.featureGates", "remove FEATURE_GATES from controller.env"},
 		demo + "controller: {env: [{name: LEADER_ELECTION_NAMESPACE, value: x}]}":                                         {"controller.env: LEADER_ELECTION_NAMESPACE", "namespace of the installation"},
+		demo + "controller: {image: {repository: a b}}":                                                                   {"controller.image", `"a b:v1" is not the name of an image`},
+		demo + "controller: {image: {tag: 'v1@sha256'}}":                                                                  {"controller.image"},
 		demo + "controller: {env: [{name: MEMORY_LIMIT, value: x}]}":                                                      {"set from controller.resources.limits.memory"},
 		demo + "controller: {env: [{name: X, value: a}, {name: X, value: b}]}":                                            {"controller.env: X is there twice"},
 		"settings: {clusterName: demo, kerf: {priceGuard: 3}}\ncontroller: {env: [{name: KERF_PRICE_GUARD, value: '4'}]}": {"set from settings.kerf.priceGuard"},
