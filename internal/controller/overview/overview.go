@@ -117,7 +117,17 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 	out.Blocked = blocked(d, p)
 	out.Moves = o.moves(d)
 	o.rest(ctx, out)
+	out.Problems = problems(out, o.shown(p))
 	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)
+	return out
+}
+
+// shown are all nodes as they are served.
+func (o *Overview) shown(p *pack.Problem) []*Node {
+	out := make([]*Node, 0, len(p.Nodes))
+	for _, n := range p.Nodes {
+		out = append(out, o.nodes[n.Name].shown)
+	}
 	return out
 }
 
