@@ -93,20 +93,18 @@ func Of(d *overview.Document, found *floor.Floor, failed string) *Report {
 		gap := d.Bill.Running - found.Bound
 		r.Cost.Floor, r.Cost.Gap, r.Cost.Constraints = &found.Bound, &gap, found.Constraints
 	}
-	r.Pods.Waiting = d.WaitingMore
+	r.Pods.Running, r.Pods.Waiting = d.Pods()
 	for _, w := range d.Waiting {
 		line := Waiting{Count: w.Count, Pod: w.Pod, Since: w.Since, Node: w.Node, Why: w.Why}
 		if w.Class >= 0 && w.Class < len(d.Classes) {
 			line.Workload = d.Classes[w.Class].Namespace + "/" + d.Classes[w.Class].Name
 		}
-		r.Pods.Waiting += w.Count
 		r.Waiting = append(r.Waiting, line)
 	}
 	return r
 }
 
 func (r *Report) count(n *overview.Node) {
-	r.Pods.Running += int(n.Pods.Used)
 	if n.Claim == "" {
 		r.Nodes.Others++
 		return

@@ -24,7 +24,7 @@ const namedNodes = 3
 func (r *Report) Write(w io.Writer, verbose bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cluster %s: %s\n\n", r.Cluster, r.Verdict())
-	r.writeProblems(&b, len(r.Problems))
+	r.writeProblems(&b)
 	if len(r.Problems) > 0 {
 		b.WriteString("\n")
 	}
@@ -40,15 +40,25 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 	if verbose {
 		r.writePools(&b)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, plain(b.String()))
 	return err
+}
+
+// plain takes from texts of the cluster what a terminal would obey.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
 }
 
 // WriteProblems writes what is wrong, and nothing where nothing is.
 func (r *Report) WriteProblems(w io.Writer) error {
 	var b strings.Builder
-	r.writeProblems(&b, len(r.Problems))
-	_, err := io.WriteString(w, b.String())
+	r.writeProblems(&b)
+	_, err := io.WriteString(w, plain(b.String()))
 	return err
 }
 
@@ -73,9 +83,9 @@ func (r *Report) Verdict() string {
 	return "healthy"
 }
 
-func (r *Report) writeProblems(b *strings.Builder, most int) {
+func (r *Report) writeProblems(b *strings.Builder) {
 	const indent = "         "
-	for _, p := range r.Problems[:min(most, len(r.Problems))] {
+	for _, p := range r.Problems {
 		mark := "WARNING"
 		if p.Level == overview.Bad {
 			mark = "PROBLEM"
@@ -107,7 +117,20 @@ func (r *Report) ago(t time.Time) string { return duration.HumanDuration(max(0, 
 
 func (r *Report) writeCost(b *strings.Builder) {
 	c := &r.Cost
-	fmt.Fprintf(b, "cost     %s: on-demand %s, spot %s, reserved %s\n", PerHour(c.Running), c.OnDemand.text(), c.Spot.text(), c.Reserved.text())
+	var shares []string
+	for _, s := range []struct {
+		name string
+		Share
+	}{{"on-demand", c.OnDemand}, {"spot", c.Spot}, {"reserved", c.Reserved}} {
+		if s.Nodes > 0 {
+			shares = append(shares, fmt.Sprintf("%d %s for %s", s.Nodes, s.name, PerHour(s.Price)))
+		}
+	}
+	fmt.Fprintf(b, "cost     %s", PerHour(c.Running))
+	if len(shares) > 0 {
+		fmt.Fprintf(b, ": %s", strings.Join(shares, ", "))
+	}
+	b.WriteString("\n")
 	switch {
 	case c.Floor != nil:
 		fmt.Fprintf(b, "floor    %s is the least that these pods can cost, proved; gap %s%s\n", PerHour(*c.Floor), PerHour(*c.Gap), part(*c.Gap, *c.Floor))
@@ -118,8 +141,6 @@ func (r *Report) writeCost(b *strings.Builder) {
 		fmt.Fprintf(b, "floor    not found: %s\n", c.FloorError)
 	}
 }
-
-func (s Share) text() string { return fmt.Sprintf("%s (%d)", PerHour(s.Price), s.Nodes) }
 
 // part is how much one amount is of another, in percent; empty where that is nothing.
 func part(of, whole catalog.MicroUSD) string {
@@ -162,7 +183,7 @@ func (r *Report) writeWaiting(b *strings.Builder, most int) {
 		fmt.Fprintf(b, "  %d x %s, for %s: ", w.Count, what, r.ago(w.Since))
 		switch {
 		case w.Node != "":
-			fmt.Fprintf(b, "room is kept on %s\n", w.Node)
+			fmt.Fprintf(b, "room is kept%s on %s\n", first(w.Count), w.Node)
 		case w.Why != "":
 			fmt.Fprintf(b, "%s\n", w.Why)
 		default:
@@ -173,6 +194,14 @@ func (r *Report) writeWaiting(b *strings.Builder, most int) {
 	if listed := r.listed(); listed < r.Pods.Waiting && most > few {
 		fmt.Fprintf(b, "  and %s that the controller does not list\n", plan.Count(r.Pods.Waiting-listed, "more pod"))
 	}
+}
+
+// first is said where a line names the node of one pod of several.
+func first(count int) string {
+	if count > 1 {
+		return " for all, for the first"
+	}
+	return ""
 }
 
 func (r *Report) listed() (n int) {

@@ -113,6 +113,9 @@ func (m *Model) waitingEntry(i int) entry {
 	switch {
 	case w.Node != "":
 		what = "room is kept on " + short(w.Node)
+		if w.Count > 1 {
+			what = "room is kept for all, for the first on " + short(w.Node)
+		}
 	case w.Why == "":
 		what = "no decision has been made about them yet"
 	default:

@@ -31,6 +31,8 @@ type Model struct {
 	closed map[string]bool
 	rows   []row // of the nodes, by nodes
 	moved  map[string]*overview.Move
+	// longest and longestShort are the lengths of the longest names of nodes, with and without their domains.
+	longest, longestShort int
 
 	details   []*detail // the last one is shown
 	questions int
@@ -96,6 +98,12 @@ func (m *Model) arrange() {
 		return
 	}
 	m.rows = arranged(m.doc, m.nodes, m.closed)
+	m.longest, m.longestShort = 0, 0
+	for _, r := range m.rows {
+		if r.node != nil {
+			m.longest, m.longestShort = max(m.longest, len(r.node.Name)), max(m.longestShort, len(short(r.node.Name)))
+		}
+	}
 	m.follow(nodesTab)
 	for t := nodesTab + 1; t < tabs; t++ {
 		m.follow(t)

@@ -12,20 +12,25 @@ const (
 	// fullNamesFrom is the width from which on names of nodes are written with their domain, whyFrom the one with a column for why.
 	fullNamesFrom = 170
 	whyFrom       = 120
+	// never is a width that no screen has.
+	never = 1 << 30
 )
 
 // nodeColumns are the columns for a width.
 func (m *Model) nodeColumns() []column {
-	bar, name := 8, 0
+	bar, name, pool := 8, 0, 140
 	if m.width >= whyFrom {
-		bar, name = 16, 20
+		bar, name = 16, max(12, min(26, m.longestShort+2))
 	}
 	if m.width >= fullNamesFrom {
-		bar, name = 24, 40
+		bar, name = 24, max(12, min(44, m.longest+2))
+	}
+	if m.nodes.Group {
+		pool = never
 	}
 	return []column{
 		{title: "NODE", width: name},
-		{title: "NODEPOOL", width: 14, from: 140},
+		{title: "NODEPOOL", width: 14, from: pool},
 		{title: "TYPE", width: 13, from: 60},
 		{title: "ZONE", width: 11, from: 140},
 		{title: "CAPACITY", width: 9, from: 96},

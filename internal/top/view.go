@@ -154,16 +154,15 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // figures are what matters, as far as it fits; what matters most comes first.
 func (m *Model) figures() string {
-	managed, pods, waits := 0, int64(0), m.doc.WaitingMore
+	managed := 0
+	pods, waits := m.doc.Pods()
 	for _, n := range m.doc.Nodes {
-		pods += n.Pods.Used
 		if n.Claim != "" {
 			managed++
 		}
 	}
 	stuck := false
 	for i := range m.doc.Waiting {
-		waits += m.doc.Waiting[i].Count
 		stuck = stuck || m.doc.Waiting[i].Node == "" && m.doc.Waiting[i].Why != ""
 	}
 	waiting := counted(waits, "pod") + " waiting"
@@ -177,7 +176,7 @@ func (m *Model) figures() string {
 	if others := len(m.doc.Nodes) - managed; others > 0 {
 		nodes += fmt.Sprintf(" + %d", others)
 	}
-	parts := []string{m.look.title.Render(perHour(m.doc.Bill.Running)), m.floorText(), nodes, waiting, counted(int(pods), "pod"), m.mix()}
+	parts := []string{m.look.title.Render(perHour(m.doc.Bill.Running)), m.floorText(), nodes, waiting, counted(pods, "pod") + " running", m.mix()}
 	line := ""
 	for i, part := range parts {
 		if part == "" {
@@ -198,7 +197,7 @@ func (m *Model) floorText() string {
 	f := m.floor
 	switch {
 	case f.Floor != nil && f.Bound > 0:
-		return "floor " + perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(m.doc.Bill.Running-f.Bound)/float64(f.Bound)))
+		return "floor " + perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(f.Running-f.Bound)/float64(f.Bound))) // of the same moment
 	case f.Floor != nil:
 		return "floor $0/h"
 	case f.Error != "":
@@ -220,7 +219,7 @@ func (m *Model) mix() string {
 
 // tabLine names the lists with how much is in them, as far as there is room.
 func (m *Model) tabLine() string {
-	for _, style := range []int{tabsWhole, tabsNames, tabsNumbers} {
+	for _, style := range []int{tabsWhole, tabsUrgent, tabsNames, tabsNumbers} {
 		line := ""
 		for t := nodesTab; t < tabs; t++ {
 			line += m.tabText(t, style)
@@ -234,7 +233,8 @@ func (m *Model) tabLine() string {
 
 // How much of the tabs is written.
 const (
-	tabsWhole = iota
+	tabsWhole  = iota
+	tabsUrgent // counts of pods that wait and of problems only
 	tabsNames
 	tabsNumbers
 )
@@ -244,15 +244,12 @@ func (m *Model) tabText(t tab, style int) string {
 	n := m.count(t)
 	counts := n > 0 && t != nodesTab && t != eventsTab && t != decisionsTab
 	if t == waitingTab {
-		n = m.doc.WaitingMore
-		for i := range m.doc.Waiting {
-			n += m.doc.Waiting[i].Count
-		}
+		_, n = m.doc.Pods()
 	}
 	switch {
 	case style == tabsNumbers && t != m.tab:
 		text = fmt.Sprint(int(t) + 1)
-	case counts && style != tabsNames:
+	case counts && (style != tabsNames && style != tabsUrgent || style == tabsUrgent && (t == waitingTab || t == problemsTab)):
 		text += fmt.Sprintf(" %d", n)
 	}
 	text = " " + text + " "
@@ -365,7 +362,7 @@ func (m *Model) about() []string {
 	case nodesTab:
 		lines = m.aboutRow(m.rows[at])
 	case problemsTab:
-		lines = []string{m.doc.Problems[at].Text, "what to do: " + m.doc.Problems[at].Remedy}
+		lines = []string{"what to do: " + m.doc.Problems[at].Remedy, m.doc.Problems[at].Text}
 	case blockedTab:
 		var sum catalog.MicroUSD
 		for _, b := range m.doc.Blocked {

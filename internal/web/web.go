@@ -42,7 +42,7 @@ type Connection struct {
 type Options struct {
 	// Connect finds the controller that leads; it is asked again when a connection fails.
 	Connect func(context.Context) (Connection, error)
-	// FloorEvery is how often the floor is found anew while somebody looks; 0 is overview.FloorEvery.
+	// FloorEvery is how often the floor is found anew while somebody looks; 0: as Floors does.
 	FloorEvery time.Duration
 	Log        *slog.Logger
 }

@@ -11,9 +11,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/guard"
 )
 
-// FloorEvery is how often the floor is found anew while somebody looks. The controller writes the whole problem for that, which
-// takes it some hundredths of a second for each thousand nodes; the search itself runs where it is asked for.
-const FloorEvery = time.Minute
+// The floor is found anew while somebody looks, once floorRest times as long has passed as the last one took, but no more often
+// than FloorLeast and no less often than FloorMost: one hundredth of a core here, and less of the controller, which writes the whole
+// problem for it in some hundredths of a second for each thousand nodes.
+const (
+	FloorLeast = 10 * time.Second
+	FloorMost  = time.Minute
+	floorRest  = 100
+)
 
 // FloorWork bounds each search for a floor, in steps of about a nanosecond.
 const FloorWork = 500_000_000
@@ -24,15 +29,19 @@ const floorReadWithin = time.Minute
 // floorMost is how many points are kept: a day, at one a minute.
 const floorMost = 24 * 60
 
+// floorPointEvery is how far points lie apart.
+const floorPointEvery = time.Minute
+
 // Floors finds the least that the pods could cost, in the background and again and again while it is asked.
 //
 // Concurrency: safe.
 type Floors struct {
-	Every   time.Duration // 0 is FloorEvery
+	Every   time.Duration // 0: between FloorLeast and FloorMost
 	Problem func(context.Context) (*pack.Problem, error)
 
 	mu      sync.Mutex
 	working bool
+	took    time.Duration // the last search
 	now     FloorNow
 }
 
@@ -54,7 +63,7 @@ type FloorPoint struct {
 func (f *Floors) Now() FloorNow {
 	every := f.Every
 	if every == 0 {
-		every = FloorEvery
+		every = min(FloorMost, max(FloorLeast, floorRest*f.took))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,17 +75,22 @@ func (f *Floors) Now() FloorNow {
 }
 
 func (f *Floors) find() {
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), floorReadWithin)
 	defer cancel()
 	found, err := FindFloor(ctx, f.Problem)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.working = false
+	f.working, f.took = false, time.Since(began)
 	now := FloorNow{Floor: f.now.Floor, At: time.Now(), Points: f.now.Points}
 	if err != nil {
 		now.Error = err.Error()
 	} else {
 		now.Floor = found
+		if n := len(now.Points); n > 0 && now.At.Sub(now.Points[n-1].At) < floorPointEvery {
+			f.now = now
+			return
+		}
 		points := append(now.Points[:len(now.Points):len(now.Points)], FloorPoint{At: now.At.UTC(), Bound: found.Bound})
 		now.Points = points[max(0, len(points)-floorMost):]
 	}
