@@ -40,6 +40,7 @@ import (
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
@@ -126,7 +127,11 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 		return shadowIn(ctx, s, around, config, log, metrics)
 	}
 	ring := decisions.NewRing(s.Decisions, s.DecisionsMemory, log)
-	mgr, err := newManager(ctx, config, s, ring)
+	readers, err := newReaders(config, s, log)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(ctx, config, s, ring, readers)
 	if err != nil {
 		return err
 	}
@@ -177,7 +182,7 @@ func scheme() (*kruntime.Scheme, error) {
 	return out, nil
 }
 
-func newManager(ctx context.Context, config *rest.Config, s settings.Settings, ring *decisions.Ring) (ctrl.Manager, error) {
+func newManager(ctx context.Context, config *rest.Config, s settings.Settings, ring *decisions.Ring, readers *access.Gate) (ctrl.Manager, error) {
 	sch, err := scheme()
 	if err != nil {
 		return nil, err
@@ -189,7 +194,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 		return ":" + strconv.Itoa(port)
 	}
 	metrics := metricsserver.Options{BindAddress: address(s.MetricsPort)}
-	metrics.ExtraHandlers = debugHandlers(s, ring)
+	metrics.ExtraHandlers = debugHandlers(s, ring, readers)
 	o := ctrl.Options{
 		Scheme:                        sch,
 		Metrics:                       metrics,
@@ -229,11 +234,17 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 	return mgr, nil
 }
 
+// newReaders lets those read decisions whom the API server lets.
+func newReaders(config *rest.Config, s settings.Settings, log *slog.Logger) (*access.Gate, error) {
+	return access.New(config, access.Options{Namespace: ownNamespace(s.LeaderElectionNamespace), Now: time.Now, Log: log})
+}
+
 // debugHandlers are what the metrics port serves beside metrics.
-func debugHandlers(s settings.Settings, ring *decisions.Ring) map[string]http.Handler {
+func debugHandlers(s settings.Settings, ring *decisions.Ring, readers *access.Gate) map[string]http.Handler {
 	out := map[string]http.Handler{}
 	if ring != nil {
-		out[decisions.Path], out[decisions.Path+"/"] = decisions.Handler(ring), decisions.Handler(ring)
+		guarded := readers.Guard(decisions.Handler(ring))
+		out[decisions.Path], out[decisions.Path+"/"] = guarded, guarded
 	}
 	if s.EnableProfiling {
 		maps.Copy(out, map[string]http.Handler{

@@ -29,7 +29,7 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 		Kerf: version.Version, Cluster: d.ClusterName,
 		Snapshot: d.cache.Snapshot, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
 		Held:     func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
-		Closures: d.closures, Services: d.answering, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
+		Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
 	})
 	d.events.Heard = out.Heard
 	return out
@@ -65,6 +65,24 @@ func (d *deps) answering() []overview.Service {
 			shown.Error = s.Operation + ": " + s.Error
 		}
 		out = append(out, shown)
+	}
+	return out
+}
+
+// queueNow is the interruption queue as the conditions of EC2NodeClasses tell; nil where none is set.
+func (d *deps) queueNow(ctx context.Context) *overview.Queue {
+	if d.InterruptionQueue == "" {
+		return nil
+	}
+	out := &overview.Queue{Name: d.InterruptionQueue}
+	var classes awsv1.EC2NodeClassList
+	if err := d.GetClient().List(ctx, &classes, client.UnsafeDisableDeepCopy); err != nil {
+		return out
+	}
+	for i := range classes.Items {
+		if c := classes.Items[i].StatusConditions(d.FeatureGates.ReservedCapacity).Get(awsv1.ConditionTypeInterruptionQueueReady); c != nil {
+			out.Ready, out.Message = c.Status == metav1.ConditionTrue, c.Message
+		}
 	}
 	return out
 }

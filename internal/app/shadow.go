@@ -43,7 +43,11 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 		log.Warn("a shadow run leaves CapacityBuffers and NodeOverlays out: what they ask for is written to their status, which it must not write")
 		s.FeatureGates.CapacityBuffer, s.FeatureGates.NodeOverlay = false, false
 	}
-	mgr, err := newManager(ctx, config, s, nil)
+	readers, err := newReaders(config, s, log)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(ctx, config, s, nil, readers)
 	if err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	if err := errors.Join(
 		d.probes(),
 		d.Add(everywhere(func(ctx context.Context) error { d.provider.Refresh(ctx); return nil })), d.Add(everywhere(d.watchServices)), d.Add(loop),
-		mgr.AddMetricsServerExtraHandler(shadow.Path, shadow.Handler(loop.Summary)),
+		mgr.AddMetricsServerExtraHandler(shadow.Path, readers.Guard(shadow.Handler(loop.Summary))),
 	); err != nil {
 		return err
 	}

@@ -113,8 +113,11 @@ func findFloor(ctx context.Context, link *overview.Link, within time.Duration) (
 
 // connect makes the connection of a link to the controller.
 func (f *controllerFlags) connect(ctx context.Context) (overview.Connection, error) {
-	url, stop, err := f.reach(ctx)
-	return overview.Connection{URL: url, Close: stop}, err
+	c, err := f.reach(ctx)
+	if err != nil {
+		return overview.Connection{}, err
+	}
+	return overview.Connection{URL: c.URL, HTTP: c.Client, Close: c.Close}, nil
 }
 
 // statusPaint colours a report for people.

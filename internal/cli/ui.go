@@ -42,8 +42,11 @@ users of this host see nothing.`,
 
 func (f *uiFlags) run(ctx context.Context, out, notices io.Writer) error {
 	connect := func(ctx context.Context) (web.Connection, error) {
-		url, stop, err := f.controller.reach(ctx)
-		return web.Connection{URL: url, Close: stop}, err
+		c, err := f.controller.reach(ctx)
+		if err != nil {
+			return web.Connection{}, err
+		}
+		return web.To(c), nil
 	}
 	// What can't be reached is said before a page opens.
 	first, err := connect(ctx)

@@ -28,6 +28,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
 )
 
@@ -55,6 +57,7 @@ type run struct {
 	client  client.Client
 	state   *state
 	aws     *controlclient.Client
+	ask     *leader.Controller // with a token
 	facts   *ec2facts.Facts
 	listed  map[string]ec2facts.Price // on-demand prices of the region
 	told    map[string]string         // claim name to the last thing told of it
@@ -108,6 +111,9 @@ func (r *run) connect(ctx context.Context) error {
 		return err
 	}
 	if r.client, err = r.cluster.Client(); err != nil {
+		return err
+	}
+	if r.ask, err = (leader.At{Server: r.cluster.Controller.MetricsURL, Config: r.cluster.Config, Namespace: manifests.DefaultNamespace}).Reach(); err != nil {
 		return err
 	}
 	r.aws = controlclient.New(r.cluster.AWS)

@@ -9,7 +9,13 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
 )
+
+// To is a connection by a way to a controller.
+func To(c *leader.Controller) Connection {
+	return Connection{URL: c.URL, HTTP: c.Client, Close: c.Close}
+}
 
 // Listen takes a port of 127.0.0.1; 0 takes any that is free.
 //

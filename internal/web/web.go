@@ -258,7 +258,9 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	s.pass(w, r, decisions.Path+"/"+r.PathValue("id"))
 }
 
-func (s *Server) source(c *Connection) decisions.Server { return decisions.Server{URL: c.URL} }
+func (s *Server) source(c *Connection) decisions.Server {
+	return decisions.Server{URL: c.URL, Client: c.HTTP}
+}
 
 // answer is an explanation for the page.
 type answer struct {

@@ -76,7 +76,7 @@ func (c *Client) merge(d *Document) {
 		c.nodes, c.classes = map[string]*Node{}, nil
 	} else {
 		d.History = slices.Concat(c.have.History, d.History)
-		d.Events = slices.Concat(d.Events, c.have.Events)
+		d.Events = append(d.Events, c.have.Events...)
 	}
 	d.History = d.History[max(0, len(d.History)-historyMost):]
 	d.Events = d.Events[:min(len(d.Events), heardMost)]

@@ -45,6 +45,7 @@ type Document struct {
 	Held      *Held               `json:"held,omitempty"`
 	Closures  []Closure           `json:"closures"`
 	Services  []Service           `json:"services"`
+	Queue     *Queue              `json:"queue,omitempty"` // nil where none is set
 	Troubles  []Trouble           `json:"troubles"`
 	Events    []Event             `json:"events"`    // the newest first
 	Decisions []decisions.Summary `json:"decisions"` // the newest first
@@ -205,6 +206,14 @@ type Service struct {
 	Answers bool      `json:"answers"`
 	Since   time.Time `json:"since,omitzero"`
 	Error   string    `json:"error,omitempty"`
+}
+
+// Queue is the interruption queue.
+type Queue struct {
+	Name  string `json:"name"`
+	Ready bool   `json:"ready"`
+	// Message says what is wrong with it, or what it lacks.
+	Message string `json:"message,omitempty"`
 }
 
 // Trouble is a condition that is not as it should be.

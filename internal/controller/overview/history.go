@@ -58,7 +58,7 @@ func (o *Overview) sample(ctx context.Context) {
 	defer o.mu.Unlock()
 	o.look(ctx)
 	p := o.seen.problem
-	bill := o.bill(p, o.seen.decision)
+	bill := o.seen.bill
 	point := Point{At: o.seen.at.UTC(), Running: bill.Running, Worth: bill.Worth, Waiting: o.waitingPods(p)}
 	for _, n := range p.Nodes {
 		if n.Claim != "" {

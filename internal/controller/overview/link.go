@@ -130,7 +130,7 @@ func (l *Link) Decision(ctx context.Context, id string) (*Explanation, error) {
 
 func (l *Link) explain(ctx context.Context, ask func(decisions.Server) (*Explanation, error)) (out *Explanation, err error) {
 	err = l.with(ctx, func(c *Connection) error {
-		out, err = ask(decisions.Server{URL: c.URL})
+		out, err = ask(decisions.Server{URL: c.URL, Client: c.HTTP})
 		return err
 	})
 	return out, err

@@ -30,6 +30,7 @@ type Sources struct {
 	Held      func() (until time.Time, why string, held bool)
 	Closures  func() []Closure
 	Services  func() []Service
+	Queue     func(context.Context) *Queue
 	Troubles  func(context.Context) []Trouble
 	Decisions func() []decisions.Summary
 	Now       func() time.Time
@@ -46,6 +47,7 @@ type Overview struct {
 	mu      sync.Mutex
 	version uint64 // of the last look that found something new
 	nodes   map[string]*known
+	coming  []string          // nodes that pods wait for, sorted
 	gone    map[string]uint64 // version in which a node went
 	forgot  uint64            // readers of older versions get everything: not all that went since is known
 	classes classes
@@ -69,6 +71,11 @@ type look struct {
 	problem  *pack.Problem
 	decision *disrupt.Decision
 	at       time.Time
+
+	pools   []Pool
+	bill    Bill
+	blocked []Blocked
+	unwell  []*Node
 }
 
 const (
@@ -100,7 +107,22 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 		Kerf: o.from.Kerf, Cluster: o.from.Cluster, At: o.from.Now().UTC(), Full: !ok,
 		Nodes: []*Node{}, History: o.history.since(after.history), Events: events,
 	}
-	for _, n := range p.Nodes {
+	if !ok || after.version < o.version {
+		o.changes(out, after, ok)
+	}
+	out.Pools, out.Bill, out.Blocked = o.seen.pools, o.seen.bill, o.seen.blocked
+	out.Waiting, out.WaitingMore = o.waiting(p)
+	out.Classes = o.classes.since(after.version) // after all that names one
+	out.Moves = o.moves(d)
+	o.rest(ctx, out)
+	out.Problems = problems(out, o.seen.unwell)
+	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)
+	return out
+}
+
+// changes are the nodes that have changed since a version, or all.
+func (o *Overview) changes(out *Document, after position, ok bool) {
+	for _, n := range o.seen.problem.Nodes {
 		if k := o.nodes[n.Name]; !ok || k.version > after.version {
 			out.Nodes = append(out.Nodes, k.shown)
 		}
@@ -111,22 +133,16 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 		}
 	}
 	slices.Sort(out.Gone)
-	out.Pools, out.Bill = pools(p), o.bill(p, d)
-	out.Waiting, out.WaitingMore = o.waiting(p)
-	out.Classes = o.classes.since(after.version) // after all that names one
-	out.Blocked = blocked(d, p)
-	out.Moves = o.moves(d)
-	o.rest(ctx, out)
-	out.Problems = problems(out, o.shown(p))
-	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)
-	return out
 }
 
-// shown are all nodes as they are served.
-func (o *Overview) shown(p *pack.Problem) []*Node {
-	out := make([]*Node, 0, len(p.Nodes))
+// unwell are the nodes that may be a problem.
+func (o *Overview) unwell(p *pack.Problem) (out []*Node) {
 	for _, n := range p.Nodes {
-		out = append(out, o.nodes[n.Name].shown)
+		switch shown := o.nodes[n.Name].shown; shown.State {
+		case Joining, Starting, NotReady:
+			out = append(out, shown)
+		case Launching, Ready, Leaving, Draining:
+		}
 	}
 	return out
 }
@@ -177,7 +193,7 @@ func (o *Overview) look(ctx context.Context) {
 		return
 	}
 	p := o.from.Problem(ctx, snapshot)
-	o.seen = look{snapshot: snapshot, problem: p, decision: d, at: now}
+	o.seen = look{snapshot: snapshot, problem: p, decision: d, at: now, pools: pools(p), bill: billOf(p, d), blocked: blocked(d, p)}
 	next := o.version + 1
 	changed := o.classes.refit(p)
 	if changed {
@@ -195,6 +211,13 @@ func (o *Overview) look(ctx context.Context) {
 		delete(o.gone, n.Name)
 		changed = true
 	}
+	o.coming = o.coming[:0]
+	for _, n := range p.Nodes {
+		if len(o.nodes[n.Name].waiting) > 0 {
+			o.coming = append(o.coming, n.Name)
+		}
+	}
+	o.seen.unwell = o.unwell(p)
 	for name := range o.nodes {
 		if !present[name] {
 			delete(o.nodes, name)
@@ -229,8 +252,8 @@ func sameHold(a, b disrupt.Kept) bool {
 	return len(a.Reasons) == 0 || a.Reasons[0].Code == b.Reasons[0].Code && a.Reasons[0].Pod == b.Reasons[0].Pod && a.Reasons[0].Want == b.Reasons[0].Want
 }
 
-// bill is what the managed nodes cost.
-func (o *Overview) bill(p *pack.Problem, d *disrupt.Decision) Bill {
+// billOf is what the managed nodes cost.
+func billOf(p *pack.Problem, d *disrupt.Decision) Bill {
 	var out Bill
 	for _, n := range p.Nodes {
 		if n.Claim == "" {
@@ -392,6 +415,9 @@ func (o *Overview) rest(ctx context.Context, out *Document) {
 	}
 	if o.from.Services != nil {
 		out.Services = append(out.Services, o.from.Services()...)
+	}
+	if o.from.Queue != nil {
+		out.Queue = o.from.Queue(ctx)
 	}
 	if o.from.Troubles != nil {
 		out.Troubles = append(out.Troubles, o.from.Troubles(ctx)...)

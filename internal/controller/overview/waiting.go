@@ -74,9 +74,9 @@ func (o *Overview) waiting(p *pack.Problem) (lines []Waiting, more int) {
 			add(pod, "")
 		}
 	}
-	for _, n := range p.Nodes {
-		for _, pod := range o.nodes[n.Name].waiting {
-			add(pod, n.Name)
+	for _, name := range o.coming {
+		for _, pod := range o.nodes[name].waiting {
+			add(pod, name)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Waiting) int {
@@ -105,8 +105,8 @@ func (o *Overview) waitingPods(p *pack.Problem) (n int) {
 			n++
 		}
 	}
-	for _, node := range p.Nodes {
-		n += len(o.nodes[node.Name].waiting)
+	for _, name := range o.coming {
+		n += len(o.nodes[name].waiting)
 	}
 	return n
 }

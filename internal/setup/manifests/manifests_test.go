@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -97,6 +98,36 @@ func TestRightsFollowTheFeatures(t *testing.T) {
 	}
 	if !may(demo, "pods") {
 		t.Error("pods may not be listed")
+	}
+}
+
+// Who may read decisions is for the values to say; the account is there for those without a token, and has no token mounted.
+func TestViewers(t *testing.T) {
+	objects, err := with(t, demo+"viewers: {users: [ann], groups: [sre, 'kerf:readers']}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	people := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "ann"}, {APIGroup: rbacv1.GroupName, Kind: "Group", Name: "sre"}, {APIGroup: rbacv1.GroupName, Kind: "Group", Name: "kerf:readers"}}
+	if got := find[*rbacv1.ClusterRoleBinding](t, objects, "kerf-viewer").Subjects; !slices.Equal(got[1:], people) || got[0].Kind != "ServiceAccount" {
+		t.Errorf("the right is bound to %v", got)
+	}
+	if got := find[*rbacv1.RoleBinding](t, objects, "kerf-viewer").Subjects; !slices.Equal(got, people) {
+		t.Errorf("the way there is bound to %v", got)
+	}
+	if labels := find[*rbacv1.ClusterRole](t, objects, "kerf-viewer").Labels; labels["rbac.authorization.k8s.io/aggregate-to-admin"] != "true" || labels["rbac.authorization.k8s.io/aggregate-to-view"] != "" {
+		t.Errorf("the role is aggregated by %v", labels)
+	}
+	if account := find[*corev1.ServiceAccount](t, objects, "kerf-viewer"); account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken {
+		t.Error("pods that take the account get its token")
+	}
+	none, err := with(t, demo+"viewers: {create: false, users: [ann]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range none {
+		if o.GetName() == "kerf-viewer" {
+			t.Errorf("%T is there without being wanted", o)
+		}
 	}
 }
 

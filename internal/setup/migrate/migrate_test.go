@@ -45,7 +45,7 @@ func healthy(t *testing.T) *Seen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Granted, s.GrantedInNamespace = needed(objects)
+	s.Granted, s.GrantedInNamespace = needed(objects, ofController)
 	return s
 }
 
@@ -95,7 +95,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"no cluster name": {func(_ *testing.T, s *Seen) { s.ClusterName, s.container().Env = "", nil }, Blocks, "Deployment", "CLUSTER_NAME"},
 		"a gate":          {func(_ *testing.T, s *Seen) { s.container().Env[2].Value = "Novel=true" }, Differs, "Deployment", "Novel"},
 		"own roles":       {func(_ *testing.T, s *Seen) { s.Granted = s.Granted[1:] }, Differs, "ServiceAccount", "lack"},
-		"no rights":       {func(_ *testing.T, s *Seen) { s.Refused = []Access{{"create", "apps", "deployments", "a", "b"}} }, Blocks, "you", "may not"},
+		"no rights":       {func(_ *testing.T, s *Seen) { s.Refused = []Access{{Verb: "create", Group: "apps", Resource: "deployments", Namespace: "a", For: "b"}} }, Blocks, "you", "may not"},
 		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
 		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
 		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},

@@ -97,6 +97,7 @@ for (const id of ['colour', 'group']) $(id).onchange = () => { map.set({ [id]: $
 $('find').oninput = () => { map.set({ find: $('find').value.trim() }); empty(); showTable(); };
 $('larger').onclick = () => map.zoom(1.25);
 $('smaller').onclick = () => map.zoom(0.8);
+$('events-of').onchange = () => panels({ openPod, openNode, openDecision });
 $('span').onchange = () => drawChart($('chart'), Number($('span').value));
 
 function empty() {

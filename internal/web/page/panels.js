@@ -79,11 +79,21 @@ export function panels({ openPod, openNode, openDecision }) {
         x.repeated ? el('span', { class: 'when' }, ` said ${x.repeated + 1} times since ${clock(x.first)}`) : '');
     }, 6)));
 
-  put('s-closures', d.closures, () => (d.closures.length === 0 ? none('Nothing: all that the NodePools allow may be launched.') :
-    list(d.closures, (c) => el('li', {}, `${count(c.count, scopes[c.scope] || c.scope)} ${c.capacityType || ''}: ${c.reason}`))));
+  put('s-aws', [d.closures, d.services, d.queue], () => {
+    const items = [];
+    if (d.queue) items.push(el('li', { class: d.queue.ready ? '' : 'warn' }, d.queue.ready ? `Notices of interruptions arrive by the queue ${d.queue.name}.` : [el('strong', {}, `The interruption queue ${d.queue.name} is not ready: `), d.queue.message || 'it has not been read yet']));
+    else items.push(el('li', { class: 'warn' }, 'No interruption queue is set: spot instances end without warning. kerf stack writes one.'));
+    const down = d.services.filter((s) => !s.answers);
+    items.push(el('li', { class: down.length ? 'bad' : '' }, down.length ? `No answer: ${down.map((s) => s.name).join(', ')}.` : `${count(d.services.length, 'service')} called, and all answer: ${d.services.map((s) => s.name).join(', ')}.`));
+    for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, [scopes[c.scope] || c.scope, c.capacityType].filter(Boolean).join(', '))}: ${c.reason}`));
+    if (!d.closures.length) items.push(el('li', {}, 'All capacity that the NodePools allow may be asked for.'));
+    return list(items, (x) => x);
+  });
 
-  put('s-events', model.events.slice(0, 60), () => (model.events.length === 0 ? none('None yet.') :
-    list(model.events.slice(0, 60), (e) => el('li', { class: e.warning ? 'warn' : '' },
+  const of = document.getElementById('events-of').value;
+  const events = model.events.filter((e) => (of === 'warnings' ? e.warning : of === 'interruptions' ? /interrupt|rebalance|terminat|shut|reclaim|unhealthy/i.test(e.reason) : true)).slice(0, 60);
+  put('s-events', events, () => (events.length === 0 ? none('None.') :
+    list(events, (e) => el('li', { class: e.warning ? 'warn' : '' },
       el('span', { class: 'when' }, clock(e.at) + ' '), el('strong', {}, e.reason), ` ${e.kind} `, model.nodes.has(e.object) ? node(e.object) : e.object, el('div', {}, e.message)), 12)));
 }
 const scopes = { pool: 'instance type in a zone', quota: 'quota', subnet: 'subnet', 'capacity-type': 'capacity type', class: 'EC2NodeClass', 'placement-group': 'placement group', zone: 'zone' };
