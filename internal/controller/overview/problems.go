@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -39,6 +41,7 @@ const (
 const (
 	AWSSilent     = "AWSServiceFails"
 	NotTrue       = "ConditionNotTrue"
+	QueueNotReady = "QueueNotReady"
 	PoolNotReady  = "NodePoolNotReady"
 	NoNodeComing  = "PodsWithoutNode"
 	SlowToJoin    = "NodesSlowToJoin"
@@ -57,6 +60,7 @@ func ProblemCodes() []ProblemCode {
 	return []ProblemCode{
 		{AWSSilent, "calls of an AWS service fail"},
 		{NotTrue, "a condition of a NodePool, an EC2NodeClass or a NodeClaim is not true"},
+		{QueueNotReady, "the interruption queue can't be read"},
 		{PoolNotReady, "a NodePool can't launch nodes"},
 		{NoNodeComing, "pods wait, and no node is on its way for them"},
 		{SlowToJoin, "instances run that have not become ready nodes in time"},
@@ -80,6 +84,9 @@ const (
 	namedNodes = 5
 )
 
+// informing are the conditions that stop no launches.
+var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, karpenterv1.ConditionTypeNodeRegistrationHealthy}
+
 // problems is what is wrong, the worst first. d is complete but for its nodes, which are given.
 func problems(d *Document, nodes []*Node) []Problem {
 	out := []Problem{}
@@ -93,10 +100,13 @@ func problems(d *Document, nodes []*Node) []Problem {
 	for _, t := range d.Troubles {
 		troubled[[2]string{t.Kind, t.Name}] = true
 		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: "kubectl describe " + strings.ToLower(t.Kind) + " " + t.Name}
-		if t.Kind == "NodeClaim" {
+		if t.Kind == "NodeClaim" || slices.Contains(informing, t.Condition) {
 			p.Level = Warn
 		}
 		add(p)
+	}
+	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !slices.ContainsFunc(d.Troubles, func(t Trouble) bool { return t.Condition == awsv1.ConditionTypeInterruptionQueueReady }) {
+		add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"})
 	}
 	for _, pool := range d.Pools {
 		if pool.NotReady != "" && !troubled[[2]string{"NodePool", pool.Name}] {
