@@ -22,11 +22,11 @@ var bindings = []binding{
 
 // legend explains the screen.
 var legend = []string{
-	"USE is what pods ask for of the resource of which the largest part is asked for: pods, then DaemonSets, then free room.",
-	"floor is the least that instances for these pods could cost, proved; the percentage beside it is how much more runs now.",
-	"SAVES and \"would save\" say what removing a node would save if nothing kept it.",
-	"Colour: red is a problem, yellow is on its way or being removed, grey is not launched by Kerf.",
-	"Nothing in the cluster is changed from here. kerf status has the same for scripts, kerf ui as a page.",
+	"USE is the resource of which the largest part is asked for: DaemonSets, then pods, then free room.",
+	"floor is the least that these pods could cost, proved; (+%) is how much more runs.",
+	"\"would save\": what removing the node would save if nothing kept it.",
+	"Red is a problem, yellow on its way or being removed, grey not launched by Kerf.",
+	"Nothing is changed from here. kerf status has the same for scripts, kerf ui as a page.",
 }
 
 // help is the page that explains keys and screen.

@@ -171,6 +171,7 @@ func (m *Model) moveEntry(i int) entry {
 	return e
 }
 
+// saving is an amount; nothing where it is none.
 func saving(s catalog.MicroUSD) string {
 	if s == 0 {
 		return ""

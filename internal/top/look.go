@@ -52,6 +52,9 @@ func (b bar) draw(a overview.Amount, width int) string {
 		all--
 	}
 	daemons = min(daemons, all)
+	if a.Daemons >= used {
+		daemons = all
+	}
 	if daemons == all && used > a.Daemons && all > 0 {
 		daemons--
 	}

@@ -20,7 +20,7 @@ const (
 func (m *Model) nodeColumns() []column {
 	bar, name, pool := 8, 0, 140
 	if m.width >= whyFrom {
-		bar, name = 16, max(12, min(26, m.longestShort+2))
+		bar, name = 10, max(12, min(26, m.longestShort+2))
 	}
 	if m.width >= fullNamesFrom {
 		bar, name = 24, max(12, min(44, m.longest+2))
@@ -114,7 +114,7 @@ func (m *Model) groupEntry(g *group) entry {
 		percent = fmt.Sprintf("%3.0f%% %s", 100*u.part(), u.resource)
 	}
 	return entry{key: "pool " + g.name, cells: []string{
-		mark + name, "", counted(g.nodes, "node"), "", "", m.look.bar.draw(u.Amount, m.nodeColumns()[5].width), percent, money(g.price), "", "", "", "",
+		mark + name, "", counted(g.nodes, "node"), "", "", m.look.bar.draw(u.Amount, m.nodeColumns()[5].width), percent, saving(g.price), "", "", "", "",
 	}}
 }
 
@@ -130,7 +130,7 @@ func (m *Model) state(n *overview.Node) string {
 func (m *Model) why(n *overview.Node) string {
 	if v := m.moved[n.Name]; v != nil {
 		if v.Begun {
-			return v.Cause + ": " + v.Why
+			return "being removed (" + v.Cause + "): " + v.Why
 		}
 		return "may go (" + v.Cause + "): " + v.Why
 	}
@@ -141,7 +141,11 @@ func (m *Model) why(n *overview.Node) string {
 		return "on its way: the instance boots and has not joined"
 	case overview.Starting:
 		return "on its way: it has joined and can't take pods yet"
-	case overview.NotReady, overview.Ready, overview.Leaving, overview.Draining:
+	case overview.Leaving, overview.Draining:
+		return "being removed"
+	case overview.NotReady:
+		return "kubectl describe node says why it is not ready"
+	case overview.Ready:
 	}
 	if n.Claim == "" {
 		return "Kerf did not launch it"

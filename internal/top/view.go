@@ -350,9 +350,17 @@ func (m *Model) style(e entry) lipgloss.Style {
 	return lipgloss.NewStyle()
 }
 
-// about are three lines on what the cursor is on.
+// about are three lines on what the cursor is on, or on why there are no news.
 func (m *Model) about() []string {
 	out := make([]string, linesBelow-1)
+	if m.failed != "" {
+		for i, line := range folded(oneLine(m.failed), m.width, 0) {
+			if i < len(out) {
+				out[i] = m.look.bad.Render(line)
+			}
+		}
+		return out
+	}
 	at := m.places[m.tab].at
 	if at >= m.count(m.tab) {
 		return out

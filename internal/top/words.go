@@ -47,7 +47,7 @@ func bytes(b int64) string {
 	case g >= 100:
 		return fmt.Sprintf("%.0f GiB", g)
 	case g >= 1:
-		return fmt.Sprintf("%.1f GiB", g)
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", g), ".0") + " GiB"
 	}
 	return fmt.Sprintf("%d MiB", b>>20)
 }
