@@ -33,7 +33,7 @@ type Report struct {
 type Cost struct {
 	Running catalog.MicroUSD `json:"running"`
 	// Floor is the least that instances for these pods could cost, proved; Gap is how much more runs. Both are left out where the
-	// floor was not looked for, or not found.
+	// floor was not looked for, or not found; the gap also where nodes have no known price.
 	Floor *catalog.MicroUSD `json:"floor,omitempty"`
 	Gap   *catalog.MicroUSD `json:"gap,omitempty"`
 	// FloorError says why the floor was not found.
@@ -90,8 +90,11 @@ func Of(d *overview.Document, found *floor.Floor, failed string) *Report {
 		r.count(n)
 	}
 	if found != nil {
-		gap := d.Bill.Running - found.Bound
-		r.Cost.Floor, r.Cost.Gap, r.Cost.Constraints = &found.Bound, &gap, found.Constraints
+		r.Cost.Floor, r.Cost.Constraints = &found.Bound, found.Constraints
+		if d.Bill.Unpriced == 0 {
+			gap := found.Running - found.Bound
+			r.Cost.Gap = &gap
+		}
 	}
 	r.Pods.Running, r.Pods.Waiting = d.Pods()
 	for _, w := range d.Waiting {

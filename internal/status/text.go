@@ -133,7 +133,11 @@ func (r *Report) writeCost(b *strings.Builder) {
 	b.WriteString("\n")
 	switch {
 	case c.Floor != nil:
-		fmt.Fprintf(b, "floor    %s is the least that these pods can cost, proved; gap %s%s\n", PerHour(*c.Floor), PerHour(*c.Gap), part(*c.Gap, *c.Floor))
+		fmt.Fprintf(b, "floor    %s is the least that these pods can cost, proved", PerHour(*c.Floor))
+		if c.Gap != nil {
+			fmt.Fprintf(b, "; gap %s%s", PerHour(*c.Gap), part(*c.Gap, *c.Floor))
+		}
+		b.WriteString("\n")
 		for _, k := range c.Constraints {
 			fmt.Fprintf(b, "         %s of it for %s of %s\n", PerHour(k.Costs), k.Kind, plan.Count(k.Workloads, "workload"))
 		}

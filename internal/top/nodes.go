@@ -104,54 +104,70 @@ func boolRank(last bool) int {
 
 // filtered are the nodes that have all words in what is known of them.
 func filtered(d *overview.Document, words []string) []*overview.Node {
-	workloads := make([]string, len(d.Classes))
-	for i, c := range d.Classes {
-		workloads[i] = strings.ToLower(c.Namespace + "/" + c.Name)
+	carries := make([][]bool, len(words)) // by word and class: whether it is in the name of the workload
+	for i, word := range words {
+		carries[i] = make([]bool, len(d.Classes))
+		for j, c := range d.Classes {
+			carries[i][j] = strings.Contains(strings.ToLower(c.Namespace+"/"+c.Name), word)
+		}
 	}
 	out := []*overview.Node{}
+nodes:
 	for _, n := range d.Nodes {
-		if !slices.ContainsFunc(words, func(w string) bool { return !mentions(n, workloads, w) }) {
-			out = append(out, n)
+		for i, word := range words {
+			if !mentions(n, word) && !slices.ContainsFunc(n.Carries, func(c [2]int) bool { return c[0] >= 0 && c[0] < len(d.Classes) && carries[i][c[0]] }) {
+				continue nodes
+			}
 		}
+		out = append(out, n)
 	}
 	return out
 }
 
-func mentions(n *overview.Node, workloads []string, word string) bool {
-	for _, text := range [...]string{n.Name, n.Claim, n.Pool, n.InstanceType, n.Zone, n.CapacityType, n.Arch, string(n.State)} {
-		if strings.Contains(strings.ToLower(text), word) {
-			return true
-		}
-	}
-	for _, c := range n.Carries {
-		if c[0] >= 0 && c[0] < len(workloads) && strings.Contains(workloads[c[0]], word) {
-			return true
-		}
-	}
-	return false
+// mentions reports whether a word is in what a node is called, or in what it is. All of that is in lower case.
+func mentions(n *overview.Node, word string) bool {
+	return strings.Contains(n.Name, word) || strings.Contains(n.Claim, word) || strings.Contains(n.Pool, word) || strings.Contains(n.InstanceType, word) ||
+		strings.Contains(n.Zone, word) || strings.Contains(n.CapacityType, word) || strings.Contains(n.Arch, word) || strings.Contains(string(n.State), word)
 }
 
+// sortNodes sorts by what each node is worth in an order; that is found once for each.
 func sortNodes(nodes []*overview.Node, o NodeOptions) {
-	var by func(a, b *overview.Node) int
-	switch o.Sort {
-	case byPrice:
-		by = func(a, b *overview.Node) int { return cmp.Compare(b.Price, a.Price) }
-	case byUse:
-		by = func(a, b *overview.Node) int { return cmp.Compare(used(a).part(), used(b).part()) }
-	case byAge:
-		by = func(a, b *overview.Node) int { return a.Created.Compare(b.Created) }
-	case bySaving:
-		by = func(a, b *overview.Node) int { return cmp.Compare(saves(b), saves(a)) }
-	default:
-		by = func(_, _ *overview.Node) int { return 0 }
+	type keyed struct {
+		key  int64 // the smallest first
+		node *overview.Node
 	}
-	slices.SortFunc(nodes, func(a, b *overview.Node) int {
-		c := cmp.Or(by(a, b), strings.Compare(a.Name, b.Name))
+	all := make([]keyed, len(nodes))
+	for i, n := range nodes {
+		all[i] = keyed{orderKey(n, o.Sort), n}
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
+		c := cmp.Compare(a.key, b.key)
+		if c == 0 {
+			c = strings.Compare(a.node.Name, b.node.Name)
+		}
 		if o.Reverse {
 			return -c
 		}
 		return c
 	})
+	for i := range all {
+		nodes[i] = all[i].node
+	}
+}
+
+func orderKey(n *overview.Node, by Sort) int64 {
+	switch by {
+	case byPrice:
+		return -int64(n.Price)
+	case byUse:
+		return int64(1e6 * used(n).part())
+	case byAge:
+		return n.Created.UnixNano()
+	case bySaving:
+		return -int64(saves(n))
+	case byName:
+	}
+	return 0
 }
 
 func saves(n *overview.Node) catalog.MicroUSD {

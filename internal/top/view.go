@@ -196,6 +196,8 @@ func (m *Model) figures() string {
 func (m *Model) floorText() string {
 	f := m.floor
 	switch {
+	case f.Floor != nil && f.Bound > 0 && m.doc.Bill.Unpriced > 0:
+		return "floor " + perHour(f.Bound)
 	case f.Floor != nil && f.Bound > 0:
 		return "floor " + perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(f.Running-f.Bound)/float64(f.Bound))) // of the same moment
 	case f.Floor != nil:
