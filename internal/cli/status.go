@@ -29,7 +29,7 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Say on one screen how the cluster is: what is wrong, what it costs, what waits, what blocks savings",
 		Long: `Asks the controller that leads, once: problems with the object and what to do, the cost beside the least that these pods can
-cost, pods that wait and why, disruptions under way, and savings that are blocked with what blocks them.
+cost, pods that wait and why, moves under way, and savings that are blocked with what blocks them.
 
 The floor is proved on this computer, from all nodes, pods and prices; it takes a second or so in a large cluster. --no-floor leaves
 it out, and without an answer within --floor-timeout the rest is written without it. Warnings leave the exit code 0.`,
@@ -124,7 +124,7 @@ func (f *controllerFlags) connect(ctx context.Context) (overview.Connection, err
 var statusPaint = []stroke{
 	strokeOf(`^PROBLEM`, wrongColor...), strokeOf(`^WARNING`, doubtColor...), strokeOf(`^ {9}(fix:)`, remedyColor...),
 	strokeOf(`^cluster .*: (healthy)`, rightColor...), strokeOf(`^cluster .*: (\d+ problem.*)`, wrongColor...),
-	strokeOf(`^(cost|floor|nodes|pods) `, headingColor...), strokeOf(`^(waiting pods|disruptions|blocked savings.*|NodePools)$`, headingColor...),
+	strokeOf(`^(cost|floor|nodes|pods) `, headingColor...), strokeOf(`^(waiting pods|moves|blocked savings.*|NodePools)$`, headingColor...),
 }
 
 // statusFindings are the problems as findings; a code without a problem held.

@@ -27,7 +27,7 @@ func newTopCommand() *cobra.Command {
 		Short: "Show the cluster live in this terminal: nodes, use, cost, what waits, what is under way, decisions",
 		Long: `Shows nodes with what is asked for of them, their prices and states, beside the cost of all, the least that the pods could cost,
 pods that wait, and problems. Enter opens what the cursor is on: why a node is kept, why a pod waits and the cheapest change, what
-was decided. Further lists have disruptions under way, savings that are blocked, decisions, events and problems. The keys are at the
+was decided. Further lists have moves under way, savings that are blocked, decisions, events and problems. The keys are at the
 bottom; ? explains them.
 
 Everything comes from the controller that leads, through the Kubernetes API with your rights; nothing is changed. When another

@@ -225,7 +225,7 @@ func (r *Report) writeMoves(b *strings.Builder, most int) {
 	if len(r.Moves) == 0 {
 		return
 	}
-	b.WriteString("\ndisruptions\n")
+	b.WriteString("\nmoves\n")
 	for _, m := range r.Moves[:min(most, len(r.Moves))] {
 		state := "to be confirmed"
 		if m.Begun {
@@ -246,7 +246,7 @@ func (r *Report) writeMoves(b *strings.Builder, most int) {
 			fmt.Fprintf(b, "    %s\n", m.Why)
 		}
 	}
-	r.more(b, len(r.Moves), most, "disruption")
+	r.more(b, len(r.Moves), most, "move")
 }
 
 func (r *Report) writeBlocked(b *strings.Builder, most int) {

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -114,5 +115,18 @@ func TestProblems(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestThePageHasEveryCode: docs/watch.md says of each code when it is there and what to do first.
+func TestThePageHasEveryCode(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/watch.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range ProblemCodes() {
+		if !strings.Contains(string(page), "| `"+c.Code+"` |") {
+			t.Errorf("docs/watch.md has no row for %s: %s", c.Code, c.Means)
+		}
 	}
 }
