@@ -49,7 +49,7 @@ var lists = [tabs]list{
 	},
 	blockedTab: {
 		name: "Blocked", none: "No saving is blocked.", count: func(m *Model) int { return len(m.doc.Blocked) }, entry: (*Model).blockedEntry,
-		columns: []column{{title: "SAVES/H", width: 8, right: true}, {title: "NODES", width: 5, right: true}, {title: "BY", width: 22, from: 60}, {title: "WHAT BLOCKS IT"}},
+		columns: []column{{title: "SAVES/H", width: 8, right: true}, {title: "NODES", width: 5, right: true}, {title: "BY", width: 30, from: 110}, {title: "WHAT BLOCKS IT"}},
 	},
 	decisionsTab: {
 		name: "Decisions", none: "No decision is kept yet.", count: func(m *Model) int { return len(m.doc.Decisions) }, entry: (*Model).decisionEntry,

@@ -330,6 +330,9 @@ func blocked(d *disrupt.Decision, p *pack.Problem) []Blocked {
 			continue
 		}
 		r := k.Reasons[0]
+		if r.Code == disrupt.InProgress || r.Code == disrupt.Deleting {
+			continue // it is being saved
+		}
 		by := r.Pod
 		if by == "" {
 			by = poolOf[k.Node]

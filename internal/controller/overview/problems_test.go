@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
 // TestProblems has one thing that is wrong in each row, and what is said of it.
@@ -128,5 +132,16 @@ func TestThePageHasEveryCode(t *testing.T) {
 		if !strings.Contains(string(page), "| `"+c.Code+"` |") {
 			t.Errorf("docs/watch.md has no row for %s: %s", c.Code, c.Means)
 		}
+	}
+}
+
+// TestWhatIsBeingRemovedIsNotBlocked: its saving is on its way.
+func TestWhatIsBeingRemovedIsNotBlocked(t *testing.T) {
+	d := &disrupt.Decision{}
+	for i, code := range []disrupt.Code{disrupt.InProgress, disrupt.Deleting, disrupt.DoNotDisrupt} {
+		d.Kept = append(d.Kept, disrupt.Kept{Node: fmt.Sprint("n", i), Saves: 10, Reasons: []disrupt.Reason{{Code: code, Pod: "a/b"}}})
+	}
+	if got := blocked(d, &pack.Problem{}); len(got) != 1 || got[0].Code != "DoNotDisrupt" {
+		t.Errorf("blocked: %+v", got)
 	}
 }
