@@ -15,7 +15,7 @@ help: ## list the targets
 
 .PHONY: demo
 demo: build ## the main job on a laptop, no AWS account: pods wait, instances come, pods run; work goes, instances go; interruption, consolidation, drift, expiry
-	bin/kerf demo
+	bin/kerf demo $(ARGS)
 
 .PHONY: demo-images
 demo-images: build ## one instance of every AMI family, from a launch template, with a GPU, with EFA, in reserved capacity; each node checked

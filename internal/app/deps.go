@@ -15,6 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/events"
@@ -53,6 +54,7 @@ type surroundings struct {
 	config   *rest.Config
 	ring     *decisions.Ring    // keeps the last decisions; nil keeps none
 	services *dependency.Health // of AWS
+	readers  *access.Gate       // who may read what the metrics port serves beside metrics
 	without  []string           // mechanisms of disruption
 }
 

@@ -35,11 +35,12 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 	return out
 }
 
-// serveOverview serves it, and keeps its history where this replica leads.
+// serveOverview serves it to those who may read, and keeps its history where this replica leads.
 func (d *deps) serveOverview(o *overview.Overview) []error {
+	guarded := d.readers.Guard(overview.Handler(o))
 	return []error{
-		d.AddMetricsServerExtraHandler(overview.Path, overview.Handler(o)),
-		d.AddMetricsServerExtraHandler(overview.ProblemPath, overview.Handler(o)),
+		d.AddMetricsServerExtraHandler(overview.Path, guarded),
+		d.AddMetricsServerExtraHandler(overview.ProblemPath, guarded),
 		d.Add(manager.RunnableFunc(func(ctx context.Context) error { o.Start(ctx, d.clock()); return nil })),
 	}
 }

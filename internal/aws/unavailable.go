@@ -19,7 +19,9 @@ func (p *Provider) WatchUnavailable(ctx context.Context, f func(closed []offerin
 }
 
 // Unavailable counts what is closed now.
-func (p *Provider) Unavailable() []offering.UnavailableCount { return p.unavailable.Snapshot().Counts() }
+func (p *Provider) Unavailable() []offering.UnavailableCount {
+	return p.unavailable.Snapshot().Counts()
+}
 
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
 // subnet for instances that take as many, a capacity type that the account may not use all of it, a placement group that takes

@@ -14,6 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/web"
 )
 
 func newLocalCommand() *cobra.Command {
@@ -180,6 +181,9 @@ more manifests are in examples/; what the simulated AWS can be made to do is at 
 `
 	}
 	fmt.Fprintf(stderr, try, in)
+	if err := showPage(ctx, stderr, cluster); err != nil {
+		return errors.Join(err, cluster.Close())
+	}
 	fmt.Fprintf(stderr, "logs are in %[1]s; Ctrl-C, or \"kerf local down --state-dir %[1]s\" elsewhere, ends the cluster\n", cluster.StateDir)
 	select {
 	case <-ctx.Done():
@@ -188,6 +192,20 @@ more manifests are in examples/; what the simulated AWS can be made to do is at 
 	case err := <-cluster.Ended():
 		return errors.Join(err, cluster.Close())
 	}
+}
+
+// showPage serves the page of kerf ui for a local cluster while it runs.
+func showPage(ctx context.Context, stderr io.Writer, cluster *local.Cluster) error {
+	config, err := cluster.Config()
+	if err != nil {
+		return err
+	}
+	address, err := web.Beside(ctx, web.Options{Connect: web.At(cluster.Server(), config)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "the cluster as a page: %s\n", address)
+	return nil
 }
 
 func newLocalDownCommand() *cobra.Command {

@@ -31,6 +31,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/leader"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
+	"github.com/kerf-sh/kerf/internal/web"
 )
 
 //go:embed pool.yaml
@@ -48,6 +49,8 @@ type Options struct {
 	Local    local.Options
 	// Step is the longest that a step may take.
 	Step time.Duration
+	// Keep keeps the cluster and its page after the end, until the context ends.
+	Keep bool
 }
 
 type run struct {
@@ -67,6 +70,7 @@ type run struct {
 	moved    map[string]*record.Decision
 	replicas map[string]int32 // of Deployments
 	looked   time.Time        // when the controller was last asked for its decisions
+	page     string           // its address
 }
 
 // Run runs the demo.
@@ -92,6 +96,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
+	if err := r.showPage(ctx); err != nil {
+		return err
+	}
 	for _, chapter := range []func(context.Context) error{r.prepare, r.scaleUp, r.why, r.scaleDown, r.interrupt, r.consolidate, r.roll, r.expire, r.cleanUp} {
 		err := chapter(ctx)
 		if err == nil {
@@ -101,7 +108,29 @@ func Run(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("%w\nThe controller's log is %s", err, r.cluster.Controller.Log)
 		}
 	}
-	return r.summary(ctx)
+	if err := r.summary(ctx); err != nil || !o.Keep {
+		return err
+	}
+	r.line("the cluster and its page stay until Ctrl-C: %s", r.page)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-r.cluster.Ended():
+		return err
+	}
+}
+
+// showPage serves the page of kerf ui for the cluster as long as it runs.
+func (r *run) showPage(ctx context.Context) error {
+	config, err := r.cluster.Config()
+	if err != nil {
+		return err
+	}
+	if r.page, err = web.Beside(ctx, web.Options{Connect: web.At(r.cluster.Server(), config)}); err != nil {
+		return err
+	}
+	r.line("watch it as a page: %s", r.page)
+	return nil
 }
 
 func (r *run) connect(ctx context.Context) error {

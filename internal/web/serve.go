@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/setup/leader"
 )
@@ -15,6 +17,34 @@ import (
 // To is a connection by a way to a controller.
 func To(c *leader.Controller) Connection {
 	return Connection{URL: c.URL, HTTP: c.Client, Close: c.Close}
+}
+
+// At leads to the controller at an address, with the rights of config; to the one that leads the cluster where server is empty.
+func At(server string, config *rest.Config) func(context.Context) (Connection, error) {
+	return func(ctx context.Context) (Connection, error) {
+		reach := func() (*leader.Controller, error) { return leader.Reach(ctx, config, "") }
+		if server != "" {
+			reach = leader.At{Server: server, Config: func() (*rest.Config, error) { return config, nil }}.Reach
+		}
+		c, err := reach()
+		if err != nil {
+			return Connection{}, err
+		}
+		return To(c), nil
+	}
+}
+
+// Beside serves the page in the background until ctx ends, at a port that is free, and returns its address.
+//
+// Errors: those of Listen.
+func Beside(ctx context.Context, o Options) (address string, err error) {
+	l, err := Listen(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	s := New(o)
+	guard.Go("page", func() { _ = guard.Run("page", func() error { return s.Serve(ctx, l) }) }) // without it everything else goes on
+	return s.Address(l.Addr()), nil
 }
 
 // Listen takes a port of 127.0.0.1; 0 takes any that is free.

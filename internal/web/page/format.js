@@ -37,6 +37,6 @@ export function el(tag, attributes, ...children) {
     else if (k === 'colour') e.style.setProperty('--c', v);
     else e.setAttribute(k, v === true ? '' : v);
   }
-  for (const c of children.flat()) if (c !== null && c !== undefined && c !== false) e.append(c);
+  for (const c of children.flat(Infinity)) if (c !== null && c !== undefined && c !== false) e.append(c);
   return e;
 }

@@ -49,7 +49,7 @@ export function panels({ openPod, openNode, openDecision }) {
       el('strong', {}, `${m.cause}: ${count(m.nodes.length, 'node')}`, m.new?.length ? ` → ${count(m.new.length, 'new node')}` : ''),
       el('span', { class: 'when' }, m.begun ? ' under way' : ' found, not confirmed yet'),
       el('div', {}, names(m.nodes), m.new?.length ? ` replaced by ${m.new.join(', ')}` : ''),
-      el('div', {}, m.why, m.saving ? ` Saves ${perHour(m.saving)}.` : '', m.pods ? ` Moves ${count(m.pods, 'pod')}.` : '')), 5)));
+      el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
 
   const f = model.floor;
   put('s-savings', [d.bill, d.blocked, f?.bound, f?.constraints, f?.error], () => {
