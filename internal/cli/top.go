@@ -51,7 +51,7 @@ command ends. NO_COLOR and --color are heeded, and a locale without UTF-8 gets A
 	mustComplete(c, "sort", sorts.words())
 	c.Flags().StringVar(&f.nodes.Filter, "filter", "", "list only nodes with these words in their name, NodePool, type, zone, capacity type, state or workloads")
 	c.Flags().BoolVar(&f.nodes.Group, "group", false, "group nodes by NodePool")
-	c.Flags().BoolVar(&f.noFloor, "no-floor", false, "leave out the least that the pods can cost, which is found on this computer once a minute")
+	c.Flags().BoolVar(&f.noFloor, "no-floor", false, "leave out the least that the pods can cost")
 	c.Flags().BoolVar(&f.ascii, "ascii", false, "draw with ASCII only (default: where the locale has no UTF-8)")
 	return c
 }

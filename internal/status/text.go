@@ -86,11 +86,7 @@ func (r *Report) Verdict() string {
 func (r *Report) writeProblems(b *strings.Builder) {
 	const indent = "         "
 	for _, p := range r.Problems {
-		mark := "WARNING"
-		if p.Level == overview.Bad {
-			mark = "PROBLEM"
-		}
-		fmt.Fprintf(b, "%-9s%s%s\n", mark, p.Title, r.times(p))
+		fmt.Fprintf(b, "%-9s%s%s\n", strings.ToUpper(string(p.Level)), p.Title, r.times(p))
 		if p.Text != "" {
 			fmt.Fprintf(b, "%s%s\n", indent, strings.ReplaceAll(p.Text, "\n", "\n"+indent))
 		}

@@ -17,7 +17,7 @@ var bindings = []binding{
 	{"g", "group nodes by NodePool"},
 	{"p", "in the text about a node: go to its pods"},
 	{"?", "this page"},
-	{"Ctrl-C", "quit"},
+	{"Ctrl-C", "quit; Ctrl-Z pauses, fg goes on"},
 }
 
 // legend explains the screen.

@@ -265,16 +265,12 @@ func (m *Model) eventEntry(i int) entry {
 
 func (m *Model) problemEntry(i int) entry {
 	p := &m.doc.Problems[i]
-	mark := "warning"
-	if p.Level == overview.Bad {
-		mark = "problem"
-	}
 	text := p.Title
 	if p.Text != "" {
 		text += ": " + p.Text
 	}
 	return entry{
-		level: p.Level, cells: []string{mark, m.ago(p.Since), text},
+		level: p.Level, cells: []string{string(p.Level), m.ago(p.Since), text},
 		open: func() *detail { return m.problemDetail(p) },
 	}
 }

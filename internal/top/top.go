@@ -33,11 +33,13 @@ type Options struct {
 // Run shows the cluster until the user ends it or ctx is done.
 func Run(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	m := New(o, time.Now())
+	asking, stop := context.WithCancel(ctx)
+	defer stop() // whoever quits does not wait for an answer
 	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithFPS(framesPerSecond)}
 	if !o.Color {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	m.ctx = ctx
+	m.ctx = asking
 	if _, err := tea.NewProgram(m, options...).Run(); err != nil && !errors.Is(err, tea.ErrProgramKilled) {
 		return fmt.Errorf("showing the cluster in this terminal: %w", err)
 	}

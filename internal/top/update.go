@@ -52,6 +52,8 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case key == "ctrl+c":
 		return tea.Quit
+	case key == "ctrl+z":
+		return tea.Suspend
 	case m.typing:
 		m.typeFilter(k)
 		return nil

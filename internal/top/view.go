@@ -319,19 +319,11 @@ func (m *Model) line(e entry, columns []column, widths []int, chosen bool) strin
 		if widths[i] == 0 {
 			continue
 		}
-		text := oneLine(e.cells[i])
-		if i == 0 && !c.right {
-			text = e.cells[i] // its indentation means something
-		}
-		if c.right || strings.HasPrefix(e.cells[i], " ") && i > 0 {
-			text = fitRight(text, widths[i])
-			if !c.right {
-				text = fit(e.cells[i], widths[i])
-			}
+		if c.right {
+			cells = append(cells, fitRight(e.cells[i], widths[i]))
 		} else {
-			text = fit(text, widths[i])
+			cells = append(cells, fit(e.cells[i], widths[i]))
 		}
-		cells = append(cells, text)
 	}
 	text := strings.Join(cells, " ")
 	if chosen {

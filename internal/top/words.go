@@ -103,6 +103,7 @@ func fit(text string, width int) string {
 
 // fitRight is fit for figures, which end at the right.
 func fitRight(text string, width int) string {
+	text = clean(text)
 	if have := ansi.StringWidth(text); have < width {
 		return strings.Repeat(" ", width-have) + text
 	}

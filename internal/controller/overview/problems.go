@@ -33,8 +33,8 @@ type Level string
 
 // The levels. With a bad one pods do not get what they need, or will not soon; a warning is something to look after.
 const (
-	Bad  Level = "bad"
-	Warn Level = "warn"
+	Bad  Level = "problem"
+	Warn Level = "warning"
 )
 
 // The codes of problems.

@@ -53,4 +53,4 @@ export function use(n) {
 }
 
 /** What is wrong, the worst first, as the controller decides it: {level: 'bad' or 'warn', title, text, since, until, kind, object, remedy}. */
-export const problems = () => model.doc?.problems || [];
+export const problems = () => (model.doc?.problems || []).map((p) => ({ ...p, level: p.level === 'problem' ? 'bad' : 'warn' }));
