@@ -151,3 +151,29 @@ func (b *Browser) Picture(file string) error {
 	}
 	return nil
 }
+
+// Key presses keys on an element, one after the other.
+func (b *Browser) Key(selector string, keys ...string) error {
+	for _, key := range keys {
+		const press = `(() => { const e = document.querySelector(%q); e.focus(); const d = document.querySelector('dialog[open]');
+			if (%[2]q === 'Escape' && d) d.close(); else e.dispatchEvent(new KeyboardEvent('keydown', { key: %[2]q, bubbles: true })); return true; })()`
+		if _, err := Eval[bool](b, fmt.Sprintf(press, selector, key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Click clicks on the first element that a selector finds.
+func (b *Browser) Click(selector string) error {
+	if err := chromedp.Do(b.ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		return fmt.Errorf("clicking on %s: %w", selector, err)
+	}
+	return nil
+}
+
+// Choose takes a value of a list.
+func (b *Browser) Choose(id, value string) error {
+	_, err := Eval[bool](b, fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event('change')); return true; })()`, id, value))
+	return err
+}

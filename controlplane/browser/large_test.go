@@ -50,7 +50,9 @@ func large(nodes int) *cluster.Snapshot {
 func show(t testing.TB, s *cluster.Snapshot) string {
 	o := overview.New(overview.Sources{
 		Kerf: "test", Cluster: "large", Snapshot: func() *cluster.Snapshot { return s }, Now: time.Now,
-		Problem: func(_ context.Context, s *cluster.Snapshot) *pack.Problem { return &pack.Problem{Nodes: s.Nodes, Pending: s.Pending} },
+		Problem: func(_ context.Context, s *cluster.Snapshot) *pack.Problem {
+			return &pack.Problem{Nodes: s.Nodes, Pending: s.Pending}
+		},
 	})
 	controller := httptest.NewServer(overview.Handler(o))
 	t.Cleanup(controller.Close)

@@ -166,7 +166,7 @@ type Waiting struct {
 // Blocked is what keeps nodes from being removed or replaced for less, by what keeps them.
 type Blocked struct {
 	Code string `json:"code"`
-	// By is the object that blocks: a pod, a NodePool, or empty where it is each node by itself.
+	// By is the object that blocks: a PodDisruptionBudget or a pod as namespace/name, else the nodes' NodePool.
 	By    string           `json:"by,omitempty"`
 	Text  string           `json:"text"`
 	Nodes []string         `json:"nodes"` // some of them

@@ -11,14 +11,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/guard"
 )
 
-// The floor is found anew while somebody looks, once floorRest times as long has passed as the last one took, but no more often
-// than FloorLeast and no less often than FloorMost: one hundredth of a core here, and less of the controller, which writes the whole
-// problem for it in some hundredths of a second for each thousand nodes.
-const (
-	FloorLeast = 10 * time.Second
-	FloorMost  = time.Minute
-	floorRest  = 100
-)
+// FloorEvery is how often the floor is found anew in a small cluster while somebody looks, so that it keeps up with pods that come
+// and go.
+const FloorEvery = 5 * time.Second
+
+// The floor of a large cluster is found less often: the controller writes the whole problem for it, which must not take more than
+// one part in floorShare of its time, and the search not more than one in searchShare of this computer's.
+const floorShare, searchShare = 500, 20
 
 // FloorWork bounds each search for a floor, in steps of about a nanosecond.
 const FloorWork = 500_000_000
@@ -36,12 +35,12 @@ const floorPointEvery = time.Minute
 //
 // Concurrency: safe.
 type Floors struct {
-	Every   time.Duration // 0: between FloorLeast and FloorMost
+	Every   time.Duration // at least; 0 is FloorEvery
 	Problem func(context.Context) (*pack.Problem, error)
 
 	mu      sync.Mutex
 	working bool
-	took    time.Duration // the last search
+	rest    time.Duration // until the next
 	now     FloorNow
 }
 
@@ -63,11 +62,11 @@ type FloorPoint struct {
 func (f *Floors) Now() FloorNow {
 	every := f.Every
 	if every == 0 {
-		every = min(FloorMost, max(FloorLeast, floorRest*f.took))
+		every = FloorEvery
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.working && time.Since(f.now.At) >= every {
+	if !f.working && time.Since(f.now.At) >= max(every, f.rest) {
 		f.working = true
 		guard.Go("floor", f.find)
 	}
@@ -75,13 +74,17 @@ func (f *Floors) Now() FloorNow {
 }
 
 func (f *Floors) find() {
-	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), floorReadWithin)
 	defer cancel()
-	found, err := FindFloor(ctx, f.Problem)
+	began, fetched := time.Now(), time.Duration(0)
+	found, err := FindFloor(ctx, func(ctx context.Context) (*pack.Problem, error) {
+		defer func() { fetched = time.Since(began) }()
+		return f.Problem(ctx)
+	})
+	searched := time.Since(began) - fetched
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.working, f.took = false, time.Since(began)
+	f.working, f.rest = false, max(floorShare*fetched, searchShare*searched)
 	now := FloorNow{Floor: f.now.Floor, At: time.Now(), Points: f.now.Points}
 	if err != nil {
 		now.Error = err.Error()

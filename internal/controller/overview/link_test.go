@@ -85,7 +85,7 @@ func TestFloorsAreFoundAnew(t *testing.T) {
 			t.Errorf("after the first search, asked %d times: %+v", asked, now)
 		}
 		fails = errors.New("away")
-		time.Sleep(overview.FloorMost)
+		time.Sleep(overview.FloorEvery)
 		f.Now()
 		synctest.Wait()
 		if now := f.Now(); now.Floor == nil || now.Error != "away" || asked != 2 {

@@ -333,15 +333,12 @@ func blocked(d *disrupt.Decision, p *pack.Problem) []Blocked {
 		if r.Code == disrupt.InProgress || r.Code == disrupt.Deleting {
 			continue // it is being saved
 		}
-		by := r.Pod
-		if by == "" {
-			by = poolOf[k.Node]
-		}
+		by, text := byWhom(r, poolOf[k.Node])
 		key := [2]string{string(r.Code), by}
 		i, ok := at[key]
 		if !ok {
 			i, at[key] = len(out), len(out)
-			out = append(out, Blocked{Code: key[0], By: by, Text: r.Text()})
+			out = append(out, Blocked{Code: key[0], By: by, Text: text})
 		}
 		out[i].Count++
 		out[i].Saves += k.Saves
@@ -356,6 +353,17 @@ func blocked(d *disrupt.Decision, p *pack.Problem) []Blocked {
 		return strings.Compare(a.Code+a.By, b.Code+b.By)
 	})
 	return out[:min(len(out), blockedMost)]
+}
+
+// byWhom names the object that blocks, and says what it does in words that hold for all nodes that it blocks.
+func byWhom(r disrupt.Reason, pool string) (by, text string) {
+	switch {
+	case r.Code == disrupt.DisruptionBudget && r.Want != "":
+		return r.Want, fmt.Sprintf("PodDisruptionBudget %s lets no pod be evicted now", r.Want)
+	case r.Pod != "":
+		return r.Pod, r.Text()
+	}
+	return pool, r.Text()
 }
 
 // moves are those under way, and those that the last decision found.

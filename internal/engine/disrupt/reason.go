@@ -17,7 +17,7 @@ const (
 	InProgress       Code = "InProgress"   // part of a move that is under way
 	Nominated        Code = "Nominated"    // pods are expected on the node
 	DoNotDisrupt     Code = "DoNotDisrupt" // the node's annotation, or the pod's when Pod is set
-	DisruptionBudget Code = "PodDisruptionBudget"
+	DisruptionBudget Code = "PodDisruptionBudget" // Pod is protected; Want: by which budget, as namespace/name
 	// ConsolidateAfter has not passed yet (Detail: how much is left), or is Never.
 	ConsolidateAfter Code = "ConsolidateAfter"
 	NoConsolidation  Code = "NoConsolidation"
@@ -83,7 +83,10 @@ func (r Reason) clause() string {
 		}
 		return "its annotation asks not to disrupt it"
 	case DisruptionBudget:
-		return fmt.Sprintf("a disruption budget keeps pod %s from being evicted", r.Pod)
+		if r.Want != "" {
+			return fmt.Sprintf("PodDisruptionBudget %s keeps pod %s from being evicted", r.Want, r.Pod)
+		}
+		return fmt.Sprintf("a PodDisruptionBudget keeps pod %s from being evicted", r.Pod)
 	case ConsolidateAfter:
 		if r.Detail == "" {
 			return "its pool's consolidateAfter has not passed"

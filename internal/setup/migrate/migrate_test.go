@@ -95,10 +95,12 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"no cluster name": {func(_ *testing.T, s *Seen) { s.ClusterName, s.container().Env = "", nil }, Blocks, "Deployment", "CLUSTER_NAME"},
 		"a gate":          {func(_ *testing.T, s *Seen) { s.container().Env[2].Value = "Novel=true" }, Differs, "Deployment", "Novel"},
 		"own roles":       {func(_ *testing.T, s *Seen) { s.Granted = s.Granted[1:] }, Differs, "ServiceAccount", "lack"},
-		"no rights":       {func(_ *testing.T, s *Seen) { s.Refused = []Access{{Verb: "create", Group: "apps", Resource: "deployments", Namespace: "a", For: "b"}} }, Blocks, "you", "may not"},
-		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
-		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
-		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
+		"no rights": {func(_ *testing.T, s *Seen) {
+			s.Refused = []Access{{Verb: "create", Group: "apps", Resource: "deployments", Namespace: "a", For: "b"}}
+		}, Blocks, "you", "may not"},
+		"a selector":   {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
+		"another name": {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
+		"a mirror":     {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
 		"an unknown value": {func(_ *testing.T, s *Seen) {
 			s.Given = &Given{Object: "Helm release a/b", Values: map[string]any{"webhooks": map[string]any{"enabled": false}}}
 		}, Blocks, "Helm release a/b", "webhooks: the chart has no such value"},

@@ -19,8 +19,9 @@ function nice(x) {
 }
 
 export function drawChart(into, hours) {
-  const now = Date.now(), all = model.history.map((p) => ({ t: Date.parse(p.at), v: p.running, nodes: p.nodes }));
-  if (model.doc) all.push({ t: Date.parse(model.doc.at), v: model.doc.bill.running });
+  const now = Date.now(), all = model.history.map((p) => ({ t: Date.parse(p.at), v: p.running })).concat(model.live.map((p) => ({ t: p.t, v: p.running })));
+  all.sort((a, b) => a.t - b.t);
+  if (model.doc) all.push({ t: now, v: model.doc.bill.running });
   const begin = Math.max(now - hours * 3600e3, all.length ? Math.min(all[0].t, now - 60e3) : now - 3600e3);
   const cost = all.filter((p) => p.t >= begin);
   const floor = (model.floor?.points || []).map((p) => ({ t: Date.parse(p.at), v: p.bound })).filter((p) => p.t >= begin);

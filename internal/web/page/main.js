@@ -6,7 +6,7 @@ import { drawChart } from './chart.js';
 import { figures, panels } from './panels.js';
 import { ago, bytes, cores, el, percent, perHour } from './format.js';
 
-const pollEvery = 2000, floorEvery = 15000, retryEvery = 3000;
+const pollEvery = 2000, floorEvery = 4000, retryEvery = 3000;
 const $ = (id) => document.getElementById(id);
 
 // --- theme -----------------------------------------------------------------------------------------------------------

@@ -224,6 +224,7 @@ function drawNode(g, p) {
   if (title) {
     g.fillStyle = theme['--ink']; g.font = '11px system-ui, sans-serif';
     const price = n.price ? perHour(n.price) : '', pw = side > 150 ? g.measureText(price).width + 6 : 0;
+    if (going) { g.fillStyle = theme['--page']; g.fillRect(x + 1.5, y + 1.5, side - 3, 16); g.fillStyle = theme['--bad']; }
     const words = coming ? n.state + ' …' : going ? 'being removed' : n.type || n.name;
     g.fillText(fit(g, words, side - 10 - pw), x + 5, y + 13);
     if (pw) { g.fillStyle = theme['--faint']; g.fillText(price, x + side - pw, y + 13); }

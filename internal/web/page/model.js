@@ -1,7 +1,7 @@
 // What the page knows: the newest overview, kept up by changes.
 
 export const model = {
-  version: '', doc: null, nodes: new Map(), classes: [], history: [], events: [],
+  version: '', doc: null, live: [], nodes: new Map(), classes: [], history: [], events: [],
   floor: null, failed: '', heardAt: 0, generation: 0,
 };
 
@@ -18,6 +18,10 @@ export function merge(doc) {
   model.history = model.history.concat(doc.history || []).slice(-historyMost);
   model.events = (doc.events || []).concat(model.events).slice(0, eventsMost);
   if (doc.full || doc.nodes.length || (doc.gone || []).length) model.generation++;
+  // The controller's history has a point a minute; what is seen meanwhile is added.
+  const at = Date.parse(doc.at), last = model.live.at(-1);
+  if (!last || last.running !== doc.bill.running || at - last.t > 30000) model.live.push({ t: at, running: doc.bill.running });
+  model.live = model.live.slice(-2 * historyMost);
   model.version = doc.version; model.doc = doc; model.failed = ''; model.heardAt = Date.now();
 }
 

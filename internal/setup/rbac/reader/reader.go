@@ -1,5 +1,5 @@
 // Package reader holds the rights in the cluster of kerf plan and of kerf controller --shadow: to read what a decision is
-// made of, and nothing else. The role is generated from the markers below.
+// made of, to ask who may read the shadow's page, and nothing else. The role is generated from the markers below.
 package reader
 
 import _ "embed"
