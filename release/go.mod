@@ -1,6 +1,6 @@
 module github.com/kerf-sh/kerf/release
 
-go 1.26.0
+go 1.26.7
 
 replace github.com/kerf-sh/kerf => ../
 

@@ -103,7 +103,7 @@ func TestFlagsAreTheSameInEveryCommand(t *testing.T) {
 func TestOutputIsAFormatInEveryCommand(t *testing.T) {
 	silent := []string{ // they run something, write files of several sorts, or only hold others
 		"kerf", "kerf stack", "kerf migrate", "kerf catalog", "kerf explain", "kerf local", "kerf exit-codes",
-		"kerf controller", "kerf demo", "kerf demo images", "kerf local up", "kerf local down", "kerf stack terraform",
+		"kerf controller", "kerf ui", "kerf top", "kerf demo", "kerf demo images", "kerf local up", "kerf local down", "kerf stack terraform",
 	}
 	everyCommand(Root(), func(c *cobra.Command) {
 		f := c.Flags().Lookup("output")

@@ -42,7 +42,7 @@ type Connection struct {
 type Options struct {
 	// Connect finds the controller that leads; it is asked again when a connection fails.
 	Connect func(context.Context) (Connection, error)
-	// FloorEvery is how often the floor is found anew while somebody looks; 0 is DefaultFloorEvery.
+	// FloorEvery is how often the floor is found anew while somebody looks; 0: as Floors does.
 	FloorEvery time.Duration
 	Log        *slog.Logger
 }
@@ -54,7 +54,7 @@ type Server struct {
 	o     Options
 	key   string
 	mux   *http.ServeMux
-	floor floors
+	floor overview.Floors
 
 	mu   sync.Mutex
 	conn *Connection
@@ -63,6 +63,7 @@ type Server struct {
 // New makes a server. Who knows the URL of Address may look; others on the same host may not.
 func New(o Options) *Server {
 	s := &Server{o: o, key: rand.Text(), mux: http.NewServeMux()}
+	s.floor.Every, s.floor.Problem = o.FloorEvery, s.problem
 	page, err := fs.Sub(files, "page")
 	if err != nil {
 		panic(err) // it is embedded

@@ -120,7 +120,7 @@ func (c *Client) get(ctx context.Context, path string, read func(io.Reader) erro
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		return fmt.Errorf("%s: %w: it is older than kerf ui, or no Kerf", c.URL, ErrNotServed)
+		return fmt.Errorf("%s: %w: it is an older Kerf, or Karpenter", c.URL, ErrNotServed)
 	default:
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
 		return fmt.Errorf("the controller answers %s: %s", resp.Status, bytes.TrimSpace(text))

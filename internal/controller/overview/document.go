@@ -30,6 +30,9 @@ type Document struct {
 	Classes []*Class `json:"classes,omitempty"`
 	Pools   []Pool   `json:"pools"`
 
+	// Problems are what is wrong, the worst first; empty where nothing is.
+	Problems []Problem `json:"problems"`
+
 	Bill    Bill    `json:"bill"`
 	History []Point `json:"history,omitempty"` // oldest first
 

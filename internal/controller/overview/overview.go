@@ -75,6 +75,7 @@ type look struct {
 	pools   []Pool
 	bill    Bill
 	blocked []Blocked
+	unwell  []*Node
 }
 
 const (
@@ -114,6 +115,7 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 	out.Classes = o.classes.since(after.version) // after all that names one
 	out.Moves = o.moves(d)
 	o.rest(ctx, out)
+	out.Problems = problems(out, o.seen.unwell)
 	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)
 	return out
 }
@@ -131,6 +133,18 @@ func (o *Overview) changes(out *Document, after position, ok bool) {
 		}
 	}
 	slices.Sort(out.Gone)
+}
+
+// unwell are the nodes that may be a problem.
+func (o *Overview) unwell(p *pack.Problem) (out []*Node) {
+	for _, n := range p.Nodes {
+		switch shown := o.nodes[n.Name].shown; shown.State {
+		case Joining, Starting, NotReady:
+			out = append(out, shown)
+		case Launching, Ready, Leaving, Draining:
+		}
+	}
+	return out
 }
 
 // Problem is the input of a decision on the cluster of now.
@@ -203,6 +217,7 @@ func (o *Overview) look(ctx context.Context) {
 			o.coming = append(o.coming, n.Name)
 		}
 	}
+	o.seen.unwell = o.unwell(p)
 	for name := range o.nodes {
 		if !present[name] {
 			delete(o.nodes, name)
@@ -315,6 +330,9 @@ func blocked(d *disrupt.Decision, p *pack.Problem) []Blocked {
 			continue
 		}
 		r := k.Reasons[0]
+		if r.Code == disrupt.InProgress || r.Code == disrupt.Deleting {
+			continue // it is being saved
+		}
 		by, text := byWhom(r, poolOf[k.Node])
 		key := [2]string{string(r.Code), by}
 		i, ok := at[key]

@@ -14,9 +14,9 @@ type Code string
 const (
 	NotInitialized   Code = "NotInitialized"
 	Deleting         Code = "Deleting"
-	InProgress       Code = "InProgress"   // part of a move that is under way
-	Nominated        Code = "Nominated"    // pods are expected on the node
-	DoNotDisrupt     Code = "DoNotDisrupt" // the node's annotation, or the pod's when Pod is set
+	InProgress       Code = "InProgress"          // part of a move that is under way
+	Nominated        Code = "Nominated"           // pods are expected on the node
+	DoNotDisrupt     Code = "DoNotDisrupt"        // the node's annotation, or the pod's when Pod is set
 	DisruptionBudget Code = "PodDisruptionBudget" // Pod is protected; Want: by which budget, as namespace/name
 	// ConsolidateAfter has not passed yet (Detail: how much is left), or is Never.
 	ConsolidateAfter Code = "ConsolidateAfter"

@@ -56,21 +56,5 @@ export function use(n) {
   return best;
 }
 
-/** What is wrong, the worst first: {level, title, text}. */
-export function problems() {
-  const d = model.doc, out = [];
-  if (!d) return out;
-  for (const s of d.services) if (!s.answers) out.push({ level: 'bad', title: `AWS ${s.name} does not answer`, text: s.error, since: s.since });
-  for (const t of d.troubles) out.push({ level: t.kind === 'NodeClaim' ? 'warn' : 'bad', title: `${t.kind} ${t.name}: ${t.condition} is not true`, text: t.message || t.reason, since: t.since });
-  for (const p of d.pools) if (p.notReady && !d.troubles.some((t) => t.kind === 'NodePool' && t.name === p.name)) out.push({ level: 'bad', title: `NodePool ${p.name} can't launch nodes`, text: p.notReady });
-  const stuck = d.waiting.filter((w) => !w.node);
-  if (stuck.length) {
-    const pods = stuck.reduce((a, w) => a + w.count, 0) + (d.waitingMore || 0);
-    out.push({ level: 'bad', title: `${pods.toLocaleString('en')} ${pods === 1 ? 'pod waits' : 'pods wait'} and no node is on its way`, text: stuck[0].why || 'it is being decided', since: stuck.reduce((a, w) => (w.since < a ? w.since : a), stuck[0].since) });
-  }
-  for (const n of model.nodes.values()) if (n.state === 'not ready') out.push({ level: 'warn', title: `Node ${n.name} is not ready`, text: n.claim ? '' : 'Kerf did not launch it', node: n.name });
-  if (d.held) out.push({ level: 'warn', title: 'Consolidation that moves pods is paused', text: d.held.why, until: d.held.until });
-  for (const p of d.pools) for (const [r, limit] of Object.entries(p.limits || {})) if (p.used[r] >= limit * 0.95) out.push({ level: 'warn', title: `NodePool ${p.name} has reached ${Math.round((100 * p.used[r]) / limit)} % of its limit of ${r}`, text: '' });
-  if (d.bill.unpriced) out.push({ level: 'warn', title: `${d.bill.unpriced} nodes have no known price`, text: 'the cost does not count them' });
-  return out;
-}
+/** What is wrong, the worst first, as the controller decides it: {level: 'bad' or 'warn', title, text, since, until, kind, object, remedy}. */
+export const problems = () => (model.doc?.problems || []).map((p) => ({ ...p, level: p.level === 'problem' ? 'bad' : 'warn' }));

@@ -33,7 +33,8 @@ export function panels({ openPod, openNode, openDecision }) {
   put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since)]), () => (wrong.length === 0 ? none('None.') :
     list(wrong, (p) => el('li', { class: p.level },
       el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ` until ${clock(p.until)}`) : '',
-      p.text ? el('div', {}, p.text) : '', p.node ? el('div', {}, node(p.node)) : ''))));
+      p.text ? el('div', {}, p.text) : '', p.kind === 'Node' && model.nodes.has(p.object) ? el('div', {}, node(p.object)) : '',
+      el('div', { class: 'detail' }, p.remedy)))));
 
   const waiting = d.waiting;
   put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since)]), () => (waiting.length === 0 ? none('None.') : [
