@@ -9,9 +9,10 @@ import (
 
 const (
 	// quickWidth is how many part fillings a quick look for the worthiest filling with whole pods keeps at a time, wholeWidth
-	// how many a thorough one does, and widestSearch how many where it matters.
+	// how many a thorough one does, and widestSearch how many where it matters. Of diverse pods, it is 170,000 part fillings that
+	// have to be looked at for 4.9 cores, and up to 1,600,000 for 20.9: BenchmarkBound/generic.
 	quickWidth   = 150
-	wholeWidth   = 75_000
+	wholeWidth   = 40_000
 	widestSearch = 375_000
 	// wholePodsMost is up to how many pods an instance's filling counts as few. Of more, pods stay divisible: little is lost
 	// by that, and there are too many ways.
@@ -129,7 +130,7 @@ func (s *search) searchWider() bool {
 		c := &s.master.Columns[v]
 		m := &s.instances[c.Of]
 		if m.cut && m.width < widestSearch && podsOf(c.Parts) <= wholePodsMost {
-			m.cut, m.width, some = false, max(m.width, wholeWidth)*5, true
+			m.cut, m.width, some = false, widestSearch, true
 		}
 	}
 	return some
