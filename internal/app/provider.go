@@ -25,7 +25,7 @@ import (
 // launchingProvider makes the provider of a controller, which asks AWS for nothing yet.
 func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 	to := d.aws
-	to.Version, to.Middleware = version.Version, d.services.Middleware()
+	to.Version, to.Middleware = version.Version, append(d.services.Middleware(), session.Traced(d.trace)...)
 	s, err := session.New(ctx, to)
 	if err != nil {
 		return nil, err

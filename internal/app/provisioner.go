@@ -21,6 +21,7 @@ func (d *deps) provisioner(consolidation *disrupt.Loop) *provision.Controller {
 		Settle:  d.settle(),
 		Record:  func(x *record.Decision) { d.recorded(x, consolidation) },
 		Meter:   meter{d.metrics},
+		Trace:   d.trace,
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
 		Log:     d.logger("provisioner"),
 	})
