@@ -18,7 +18,7 @@ func (a *Applier) said(b *launching, controller string, pods []cluster.PodRef, m
 		"pods", len(pods), "price_micro_usd_per_hour", int64(b.node.Price), "why", b.node.Why,
 	}, more...)
 	if len(pods) > 0 {
-		line = append(line, "Pods", story.List(len(pods), story.PodsSaid, func(i int) string { return pods[i].String() }))
+		line = append(line, "pod-names", story.List(len(pods), story.PodsSaid, func(i int) string { return pods[i].String() }))
 	}
 	a.o.Log.Info("created nodeclaim", line...)
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,11 +88,14 @@ func (c *Controller) nominate(ctx context.Context, claim *karpv1.NodeClaim, node
 			return nil
 		})
 	}
-	done, said := make(chan struct{}), append(story.Of(claim), "nodeclaim", claim.Name)
+	done, said, level := make(chan struct{}), append(story.Of(claim), "nodeclaim", claim.Name), slog.LevelInfo
+	if claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+		level = slog.LevelDebug // again: the scheduler had tried another node for them
+	}
 	guard.Go("lifecycle.nominate", func() {
 		defer close(done)
 		_ = g.Wait() // it is a hint
-		c.sayNominated(said, node, pods, written)
+		c.sayNominated(ctx, level, said, node, pods, written)
 	})
 	select {
 	case <-done:
@@ -107,7 +111,7 @@ func (c *Controller) nominations() chan struct{} {
 }
 
 // sayNominated tells which pods now wait for a node.
-func (c *Controller) sayNominated(said []any, node string, pods []*corev1.Pod, written []bool) {
+func (c *Controller) sayNominated(ctx context.Context, level slog.Level, said []any, node string, pods []*corev1.Pod, written []bool) {
 	var names []string
 	for i, p := range pods {
 		if written[i] {
@@ -115,7 +119,7 @@ func (c *Controller) sayNominated(said []any, node string, pods []*corev1.Pod, w
 		}
 	}
 	if len(names) > 0 {
-		c.Log.Info("nominated pods", append(said, "node", node, "pods", len(names), "Pods", story.List(len(names), story.PodsSaid, func(i int) string { return names[i] }))...)
+		c.Log.Log(ctx, level, "nominated pods", append(said, "node", node, "pods", len(names), "pod-names", story.List(len(names), story.PodsSaid, func(i int) string { return names[i] }))...)
 	}
 }
 

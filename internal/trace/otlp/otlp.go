@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +32,7 @@ const (
 	exporters      = "OTEL_TRACES_EXPORTER"
 	disabled       = "OTEL_SDK_DISABLED"
 	sampler        = "OTEL_TRACES_SAMPLER"
+	samplerArg     = "OTEL_TRACES_SAMPLER_ARG"
 )
 
 // stopWithin bounds how long the last spans may take when the process ends.
@@ -155,10 +158,15 @@ func checkSampler(getenv func(string) string) error {
 	if v == "" {
 		return nil
 	}
-	for _, s := range samplers {
-		if s == v {
-			return nil
-		}
+	if !slices.Contains(samplers, v) {
+		return fmt.Errorf("%s=%q: want one of %s", sampler, v, strings.Join(samplers, ", "))
 	}
-	return fmt.Errorf("%s=%q: want one of %s", sampler, v, strings.Join(samplers, ", "))
+	arg := getenv(samplerArg)
+	if arg == "" || !strings.HasSuffix(v, "ratio") {
+		return nil
+	}
+	if share, err := strconv.ParseFloat(arg, 64); err != nil || !(share >= 0 && share <= 1) {
+		return fmt.Errorf("%s=%q: want a share from 0 to 1, such as 0.1", samplerArg, arg)
+	}
+	return nil
 }
