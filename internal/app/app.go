@@ -51,6 +51,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/trace"
+	"github.com/kerf-sh/kerf/internal/trace/otlp"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -90,7 +92,12 @@ func Run(ctx context.Context, s settings.Settings, warnings []string, where Surr
 	if err := goMetrics(ctrlmetrics.Registry); err != nil {
 		return err
 	}
-	where.Metrics, where.Log = ctrlmetrics.Registry, log
+	tracer, stop, err := otlp.Start(ctx, otlp.Options{Version: version.Version, Cluster: s.ClusterName, Region: os.Getenv("AWS_REGION"), Getenv: os.Getenv, Log: log})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	where.Metrics, where.Log, where.Trace = ctrlmetrics.Registry, log, tracer
 	return RunIn(ctx, s, where)
 }
 
@@ -101,6 +108,8 @@ type Surroundings struct {
 	AWS        session.Options // Version and Middleware are the controller's own
 	Metrics    prometheus.Registerer
 	Log        *slog.Logger
+	// Trace records spans; nil records none.
+	Trace *trace.Tracer
 	// Without are mechanisms of disruption to do without (disrupt.Mechanisms). It is for measurements of what each earns.
 	Without []string
 }
@@ -136,7 +145,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
-	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without}, launchingProvider)
+	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, trace: around.Trace, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without}, launchingProvider)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // deps is what loops are made of. surroundings says what a process is given; newDeps makes the rest in the order of the fields,
@@ -51,6 +52,7 @@ type surroundings struct {
 	aws      session.Options
 	log      *slog.Logger
 	metrics  *obs.Metrics
+	trace    *trace.Tracer // nil records nothing
 	config   *rest.Config
 	ring     *decisions.Ring    // keeps the last decisions; nil keeps none
 	services *dependency.Health // of AWS
@@ -69,7 +71,7 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 	if d.cache, d.synced, err = d.newCache(ctx); err != nil {
 		return nil, err
 	}
-	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log})
+	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log, Trace: d.trace})
 	if d.FeatureGates.NodeOverlay {
 		d.overlays = overlay.New()
 	}

@@ -100,8 +100,8 @@ func (d *deps) loops(ctx context.Context) error {
 		// Instances that run out of reservations are followed whether or not more may be launched.
 		d.Add(&reserved.Loop{Client: d.GetClient(), Cloud: d.cloud("capacityreservation.expiration"), Reservations: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("capacityreservation.expiration"), Clock: d.clock()}),
 		d.garbageCollection(ctx),
-		(&terminate.Claims{Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock()}).Register(d.Manager, workers),
-		(&terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache}).Register(d.Manager, workers),
+		(&terminate.Claims{Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Trace: d.trace}).Register(d.Manager, workers),
+		(&terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}).Register(d.Manager, workers),
 	)
 
 	// Status, and what watches the others.
@@ -130,7 +130,7 @@ func (d *deps) launches(health *nodepool.Health, workers int) error {
 		nominees = d.cache
 	}
 	return (&lifecycle.Controller{
-		Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate,
+		Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate, Trace: d.trace,
 		LaunchTimeout: d.LaunchTimeout, RegistrationTimeout: d.RegistrationTimeout,
 	}).Register(d.Manager, workers)
 }

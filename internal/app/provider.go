@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,7 @@ import (
 // launchingProvider makes the provider of a controller, which asks AWS for nothing yet.
 func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 	to := d.aws
-	to.Version, to.Middleware = version.Version, append(d.services.Middleware(), calls.Middleware(d.metrics.AWS)...)
+	to.Version, to.Middleware = version.Version, slices.Concat(d.services.Middleware(), calls.Middleware(d.metrics.AWS), session.Traced(d.trace))
 	s, err := session.New(ctx, to)
 	if err != nil {
 		return nil, err

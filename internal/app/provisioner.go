@@ -22,6 +22,7 @@ func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview)
 		Settle:  d.settle(),
 		Record:  func(x *record.Decision) { view.Planned(x.Plan); d.recorded(x, consolidation) },
 		Meter:   meter{d.metrics, d.cache},
+		Trace:   d.trace,
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
 		Log:     d.logger("provisioner"),
 	})

@@ -60,7 +60,7 @@ func (p *Provider) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.In
 	}
 	return &cloud.Instance{
 		ProviderID: inventory.ProviderID(found.Zone, found.InstanceID), InstanceID: found.InstanceID, InstanceType: found.InstanceType, ImageID: found.ImageID,
-		Zone: found.Zone, SubnetID: found.SubnetID, CapacityType: found.CapacityType, LaunchedAt: found.LaunchedAt, Tags: found.Tags, Claim: claim.Name,
+		Zone: found.Zone, SubnetID: found.SubnetID, CapacityType: found.CapacityType, LaunchedAt: found.LaunchedAt, Tags: found.Tags, LaunchID: found.Tags[fleet.TagLaunch], Claim: claim.Name,
 	}, nil
 }
 
@@ -161,7 +161,7 @@ func newInstance(b *fleet.Launched, claim *karpv1.NodeClaim, class *awsv1.EC2Nod
 	m := &cloud.Instance{
 		ProviderID: inventory.ProviderID(b.Zone, b.InstanceID), InstanceID: b.InstanceID, InstanceType: b.InstanceType,
 		ImageID: cmp.Or(b.ImageID, plan.image), Zone: b.Zone, CapacityType: b.CapacityType, SubnetID: b.SubnetID, LaunchedAt: b.LaunchedAt,
-		State: "pending", Tags: b.Tags, Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
+		State: "pending", Tags: b.Tags, LaunchID: b.Tags[fleet.TagLaunch], Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
 		Labels: map[string]string{}, Annotations: map[string]string{},
 	}
 	for _, s := range class.Status.Subnets {

@@ -35,7 +35,7 @@ users of this host see nothing.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), c.OutOrStdout(), notices(c)) },
 	}
 	f.controller.register(c)
-	c.Flags().IntVar(&f.port, "port", 0, "port of 127.0.0.1 to serve the page at (default: one that is free)")
+	c.Flags().IntVar(&f.port, "port", 0, "port of the page on 127.0.0.1 (default: a free one)")
 	c.Flags().BoolVar(&f.noOpen, "no-open", false, "print the address and open no browser")
 	return c
 }

@@ -140,8 +140,6 @@ func TestDecisionsAreServed(t *testing.T) {
 // A controller that has just started has no latest decision, and nobody has asked for an ID.
 func TestTheLatestOfNoneIsNoMissingID(t *testing.T) {
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/decisions/latest", nil)
-	req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost:8080"
-	req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
 	w := httptest.NewRecorder()
 	decisions.Handler(decisions.NewRing(1, 1<<20, slog.New(slog.DiscardHandler))).ServeHTTP(w, req)
 	if said := w.Body.String(); w.Code != http.StatusNotFound || !strings.HasPrefix(said, "nothing has been decided since this controller began to lead") || strings.Contains(said, "ID") {

@@ -309,7 +309,9 @@ func (d *Drift) start(ctx context.Context, commands []Command) (started int, err
 		case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
 			errs[i] = nil
 		case errors.As(err, &refused), moot(err):
-			d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "because", err)
+			if !undone(err) {
+				d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "why", err)
+			}
 			errs[i] = nil
 		}
 	}

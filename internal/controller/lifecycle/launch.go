@@ -17,6 +17,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -54,8 +55,11 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 	claim.Status.Allocatable = resourceList(instance.Allocatable)
 	claim.StatusConditions().WithClock(c.Clock.Now).SetTrue(karpv1.ConditionTypeLaunched)
 	planned, launched := c.priced(claim, instance)
-	c.Log.InfoContext(ctx, "launched nodeclaim", "nodeclaim", claim.Name, "provider_id", instance.ProviderID, "instance_type", instance.InstanceType,
-		"zone", instance.Zone, "capacity_type", instance.CapacityType, "price", launched, "planned_price", planned, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+	if known := c.remember(claim); !known.told { // a claim that could not be written comes here again
+		known.told = true
+		c.Log.InfoContext(ctx, "launched nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", instance.ProviderID, "instance_type", instance.InstanceType,
+			"zone", instance.Zone, "capacity_type", instance.CapacityType, "price", launched, "planned_price", planned, "launch_id", instance.LaunchID, "after", c.Clock.Since(claim.CreationTimestamp.Time))...)
+	}
 	return false, nil
 }
 

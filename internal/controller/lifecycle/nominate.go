@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
@@ -54,11 +56,11 @@ const (
 // Kubernetes 1.35 by its documentation; the scheduler has tried that node first since 1.22.)
 //
 // It is a hint: where it fails, pods go where the scheduler likes.
-func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
+func (c *Controller) nominate(ctx context.Context, claim *karpv1.NodeClaim, node string) bool {
 	if c.Nominees == nil || c.Clock.Now().UnixNano() < c.nominateFrom.Load() {
 		return false
 	}
-	pods := c.Nominees.Nominees(claim, node)
+	pods := c.Nominees.Nominees(claim.Name, node)
 	if len(pods) == 0 {
 		return false
 	}
@@ -67,8 +69,9 @@ func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
 	late, cancel := context.WithTimeout(ctx, nominateWithin)
 	defer cancel()
 	slots := c.nominations()
+	written := make([]bool, len(pods))
 	g := &guard.Group{}
-	for _, p := range pods {
+	for i, p := range pods {
 		g.Go("lifecycle.nominate", func() error {
 			select {
 			case slots <- struct{}{}:
@@ -79,14 +82,20 @@ func (c *Controller) nominate(ctx context.Context, claim, node string) bool {
 			}
 			if err := guard.Run("lifecycle.nominate", func() error { return c.nominateOne(ctx, p, node) }); err != nil {
 				c.Nominees.NotNominated(p)
+			} else {
+				written[i] = true
 			}
 			return nil
 		})
 	}
-	done := make(chan struct{})
+	done, said, level := make(chan struct{}), append(story.Of(claim), "nodeclaim", claim.Name), slog.LevelInfo
+	if claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+		level = slog.LevelDebug // again: the scheduler had tried another node for them
+	}
 	guard.Go("lifecycle.nominate", func() {
 		defer close(done)
 		_ = g.Wait() // it is a hint
+		c.sayNominated(ctx, level, said, node, pods, written)
 	})
 	select {
 	case <-done:
@@ -101,6 +110,19 @@ func (c *Controller) nominations() chan struct{} {
 	return c.slots
 }
 
+// sayNominated tells which pods now wait for a node.
+func (c *Controller) sayNominated(ctx context.Context, level slog.Level, said []any, node string, pods []*corev1.Pod, written []bool) {
+	var names []string
+	for i, p := range pods {
+		if written[i] {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	if len(names) > 0 {
+		c.Log.Log(ctx, level, "nominated pods", append(said, "node", node, "pods", len(names), "pod-names", story.List(len(names), story.PodsSaid, func(i int) string { return names[i] }))...)
+	}
+}
+
 func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node string) error {
 	// The version makes it a conflict to meet another pod of that name, or one that the scheduler has nominated meanwhile.
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"uid":%q,"resourceVersion":%q},"status":{"nominatedNodeName":%q}}`, pod.UID, pod.ResourceVersion, node))
@@ -110,7 +132,7 @@ func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node stri
 	case apierrors.IsForbidden(err):
 		until := c.Clock.Now().Add(forbiddenFor)
 		if before := c.nominateFrom.Swap(until.UnixNano()); before < c.Clock.Now().UnixNano() {
-			c.Log.Info("pods are not nominated to the nodes that are launched for them: the API refuses it", "until", until, "error", err)
+			c.Log.Warn("pods are not nominated to the nodes that are launched for them: the API refuses it; allow the controller to patch pods/status", "until", until, "error", err)
 		}
 	default:
 		c.Log.Debug("a pod could not be nominated to its node", "pod", client.ObjectKeyFromObject(pod), "node", node, "error", err)

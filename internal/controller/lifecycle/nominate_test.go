@@ -125,13 +125,13 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 				t.Error(d)
 			}
 			plan.asked = 0
-			c.nominate(t.Context(), "d", "m")
+			c.nominate(t.Context(), &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}}, "m")
 			if plan.asked != tc.again || plan.not != tc.not {
 				t.Errorf("pods were asked for %d times afterwards, %d not nominated; want %d, %d", plan.asked, plan.not, tc.again, tc.not)
 			}
 			fakeClock.Step(forbiddenFor + time.Second)
 			plan.asked = 0
-			if c.nominate(t.Context(), "d", "m"); plan.asked != 1 {
+			if c.nominate(t.Context(), &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "d"}}, "m"); plan.asked != 1 {
 				t.Error("it is not tried again some time after it was refused")
 			}
 		})
@@ -156,7 +156,7 @@ func TestANominationThatTakesLongIsNotCutOff(t *testing.T) {
 		}).Build()
 		c := &Controller{Pods: kube, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Nominees: &planned{pods: []*corev1.Pod{pod}}}
 		began := time.Now()
-		if !c.nominate(t.Context(), "c", "n") || time.Since(began) != nominateWithin {
+		if !c.nominate(t.Context(), &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c"}}, "n") || time.Since(began) != nominateWithin {
 			t.Errorf("it waited for %s", time.Since(began))
 		}
 		if err := <-wrote; err != nil {

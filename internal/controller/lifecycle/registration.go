@@ -17,6 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 )
 
 // register finds the node of a launched claim and, the first time, gives it the claim's labels, annotations and taints.
@@ -63,7 +64,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	stored := nodes[0]
 	if node.Labels[karpv1.NodeRegisteredLabelKey] != "true" {
 		// Before the node takes pods; others may write to it meanwhile.
-		if c.nominate(ctx, claim.Name, node.Name) {
+		if c.nominate(ctx, claim, node.Name) {
 			stored = &corev1.Node{}
 			if err := c.Client.Get(ctx, client.ObjectKeyFromObject(node), stored); err != nil {
 				return nil, client.IgnoreNotFound(fmt.Errorf("reading node %q of nodeclaim %q: %w", node.Name, claim.Name, err))
@@ -85,7 +86,8 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			}
 		}
 		c.Metrics.NodesCreated.WithLabelValues(claim.Labels[karpv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
-		c.Log.InfoContext(ctx, "registered nodeclaim", "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+		c.Log.InfoContext(ctx, "registered nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))...)
+		c.past(ctx, claim, "nodeclaim.register", karpv1.ConditionTypeLaunched)
 	}
 	claim.Status.NodeName = node.Name
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)
@@ -118,6 +120,7 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	maps.Copy(node.Annotations, claim.Annotations)
 	delete(node.Annotations, apply.HoldUntilAnnotation) // the claim's may be taken off, and nobody would look here
 	delete(node.Annotations, apply.HoldReasonAnnotation)
+	delete(node.Annotations, story.TraceparentAnnotation)
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
 }

@@ -9,6 +9,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -30,11 +31,13 @@ func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.No
 	l := &launching{done: make(chan struct{})}
 	known.launching = l
 	want := claim.DeepCopy()
+	ctx, span := c.Trace.Start(story.Resume(ctx, c.Trace, claim), "nodeclaim.launch")
 	answer := func() {
 		l.err = guard.Run("lifecycle.launch", func() (err error) {
 			l.instance, err = c.Cloud.Launch(ctx, want, class)
 			return err
 		})
+		launchEnded(span, want, l.instance, l.err)
 		close(l.done)
 	}
 	if c.answers == nil {
