@@ -15,7 +15,7 @@ help: ## list the targets
 
 .PHONY: demo
 demo: build ## the main job on a laptop, no AWS account: pods wait, instances come, pods run; work goes, instances go; interruption, consolidation, drift, expiry
-	bin/kerf demo
+	bin/kerf demo $(ARGS)
 
 .PHONY: demo-images
 demo-images: build ## one instance of every AMI family, from a launch template, with a GPU, with EFA, in reserved capacity; each node checked
@@ -56,6 +56,19 @@ test-all: test ## what make test plays, and what it leaves out; all but make rel
 	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./...
 	go test -C bench ./...
 	$(MAKE) corpus
+
+.PHONY: browser
+browser: ## a Chromium for test-page and pictures, from Debian or Ubuntu
+	@command -v chromium chromium-browser google-chrome >/dev/null || test -n "$$KERF_BROWSER" || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } \
+	  || { echo "no Chromium: install one (apt-get install chromium, as root), or set KERF_BROWSER to the path of one"; exit 1; }
+
+.PHONY: test-page
+test-page: browser ## the page of kerf ui in a real Chromium, over a local cluster and with 5,000 nodes
+	go test -C controlplane -tags browser -count=1 -timeout 20m ./browser
+
+.PHONY: pictures
+pictures: browser ## the pictures of README and docs, made anew of a local cluster
+	KERF_PICTURES='$(CURDIR)/docs/pictures' go test -C controlplane -tags browser -count=1 -timeout 20m ./browser -run '^TestStories$$'
 
 .PHONY: build
 build: build-kerf build-controlplane ## bin/kerf and bin/kerf-controlplane

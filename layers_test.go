@@ -21,7 +21,7 @@ var wings = []struct {
 	name     string
 	packages []string // each stands for those below it too
 }{
-	{"base", []string{"internal/guard", "internal/version", "internal/settings"}},
+	{"base", []string{"internal/guard", "internal/version", "internal/settings", "internal/trace"}},
 	{"engine", []string{"internal/engine"}},
 	{"awsmodel", []string{"internal/awsmodel"}},
 	{"state", []string{"internal/state"}},
@@ -30,7 +30,7 @@ var wings = []struct {
 	{"setup", []string{"internal/setup", "charts"}},
 	{"app", []string{"internal/app"}},
 	{"sim", []string{"internal/sim"}},
-	{"commands", []string{"internal/local", "internal/demo", "internal/cli", "internal/docgen", "cmd"}},
+	{"commands", []string{"internal/web", "internal/top", "internal/status", "internal/local", "internal/demo", "internal/cli", "internal/docgen", "cmd"}},
 }
 
 // order is the order of the engine's packages: each may import those of the lines above, and of its own line those that
@@ -39,7 +39,7 @@ var order = [][]string{
 	{"res", "requirement", "lp"},
 	{"catalog", "cluster", "plan", "cuttingstock", "budget"},
 	{"pack", "disrupt", "disrupt/confirmation", "bound", "conflict", "verify"},
-	{"record"},
+	{"record", "floor"},
 	{"explain"},
 }
 

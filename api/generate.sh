@@ -22,4 +22,5 @@ $generator rbac:roleName=kerf paths=./internal/setup/rbac output:rbac:dir=intern
 for feature in overlays buffers spreads; do
 	$generator rbac:roleName=kerf-$feature paths=./internal/setup/rbac/$feature output:rbac:dir=internal/setup/rbac/$feature
 done
+$generator rbac:roleName=kerf-viewer paths=./internal/setup/rbac/viewer output:rbac:dir=internal/setup/rbac/viewer
 $generator rbac:roleName=kerf-reader paths=./internal/setup/rbac/reader output:rbac:dir=internal/setup/rbac/reader

@@ -90,12 +90,12 @@ func (s *site) explains() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	url, stop, err := leader.Reach(s.Context(), config, "")
+	to, err := leader.Reach(s.Context(), config, "")
 	if err != nil {
 		s.Fatal(err)
 	}
-	defer stop()
-	list, err := decisions.Server{URL: url}.List(s.Context())
+	defer to.Close()
+	list, err := decisions.Server{URL: to.URL, Client: to.Client}.List(s.Context())
 	if err != nil || len(list) == 0 {
 		s.Errorf("the leader has %d decisions, %v", len(list), err)
 	}

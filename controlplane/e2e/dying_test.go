@@ -27,9 +27,9 @@ func TestInstancesThatDie(t *testing.T) {
 	s.told(60*time.Second, "FailedScheduling", "web", "instances of the node class end as they start")
 	s.eventually(60*time.Second, "the claims are given up", func() (bool, string) { return len(s.mine()) == 0, fmt.Sprint(len(s.mine())) })
 	launched := len(s.instances(true))
-	decided := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
+	decided := s.metric(`karpenter_scheduler_scheduling_duration_seconds_count{controller="provisioner"}`)
 	s.eventually(60*time.Second, "the loop looks at the pods a few times more", func() (bool, string) {
-		now := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
+		now := s.metric(`karpenter_scheduler_scheduling_duration_seconds_count{controller="provisioner"}`)
 		return now >= decided+3, fmt.Sprint(now, " of ", decided+3)
 	})
 	if n := len(s.instances(true)); n != launched || n > 6 {

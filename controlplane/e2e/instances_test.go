@@ -99,9 +99,9 @@ func noCapacityAtAll(t *testing.T, e *env) {
 	if before == 0 || before > types {
 		t.Errorf("%d fleets were asked for before the pools were given up", before)
 	}
-	decided := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
+	decided := s.metric(`karpenter_scheduler_scheduling_duration_seconds_count{controller="provisioner"}`)
 	s.eventually(60*time.Second, "the loop looks at the pod a few times more", func() (bool, string) {
-		now := s.metric("karpenter_scheduler_scheduling_duration_seconds_count")
+		now := s.metric(`karpenter_scheduler_scheduling_duration_seconds_count{controller="provisioner"}`)
 		return now >= decided+3, fmt.Sprint(now, " of ", decided+3)
 	})
 	if more, tries := asked()-before, 1+int(time.Since(since)/(20*time.Second)); more > tries {

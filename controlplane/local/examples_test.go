@@ -11,7 +11,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/controlplane/harness"
 	"github.com/kerf-sh/kerf/internal/local"
 )
@@ -42,6 +44,14 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cluster.Close() })
+	ready, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := &karpv1.NodePool{}
+	if err := ready.Get(t.Context(), client.ObjectKey{Name: "default"}, pool); err != nil || !pool.StatusConditions().Root().IsTrue() {
+		t.Errorf("a cluster that says ready has a NodePool that is not: %v, %+v", err, pool.Status.Conditions)
+	}
 	files, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
@@ -62,15 +72,11 @@ func TestExamples(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 	}
-	client, err := cluster.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	for {
 		var list appsv1.DeploymentList
-		if err := client.List(ctx, &list); err != nil {
+		if err := ready.List(ctx, &list); err != nil {
 			t.Fatal(err)
 		}
 		missing := errors.New("there are no Deployments")

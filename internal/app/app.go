@@ -40,6 +40,7 @@ import (
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
@@ -50,6 +51,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/trace"
+	"github.com/kerf-sh/kerf/internal/trace/otlp"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -89,7 +92,12 @@ func Run(ctx context.Context, s settings.Settings, warnings []string, where Surr
 	if err := goMetrics(ctrlmetrics.Registry); err != nil {
 		return err
 	}
-	where.Metrics, where.Log = ctrlmetrics.Registry, log
+	tracer, stop, err := otlp.Start(ctx, otlp.Options{Version: version.Version, Cluster: s.ClusterName, Region: os.Getenv("AWS_REGION"), Getenv: os.Getenv, Log: log})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	where.Metrics, where.Log, where.Trace = ctrlmetrics.Registry, log, tracer
 	return RunIn(ctx, s, where)
 }
 
@@ -100,6 +108,8 @@ type Surroundings struct {
 	AWS        session.Options // Version and Middleware are the controller's own
 	Metrics    prometheus.Registerer
 	Log        *slog.Logger
+	// Trace records spans; nil records none.
+	Trace *trace.Tracer
 	// Without are mechanisms of disruption to do without (disrupt.Mechanisms). It is for measurements of what each earns.
 	Without []string
 }
@@ -110,6 +120,7 @@ type Surroundings struct {
 // Errors: those of Run.
 func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error {
 	log, metrics, config := around.Log, obs.NewMetrics(around.Metrics), clientConfig(around.Kubernetes, s)
+	config.Wrap(metrics.Kube.Transport)
 	metrics.BuildInfo.WithLabelValues(version.Version, runtime.Version(), runtime.GOARCH, version.Commit).Set(1)
 	defer metrics.Panicked(log)()
 	log.Info("starting", "version", version.Version, "cluster", s.ClusterName)
@@ -126,11 +137,15 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 		return shadowIn(ctx, s, around, config, log, metrics)
 	}
 	ring := decisions.NewRing(s.Decisions, s.DecisionsMemory, log)
-	mgr, err := newManager(ctx, config, s, ring)
+	readers, err := newReaders(config, s, log)
 	if err != nil {
 		return err
 	}
-	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, ring: ring, services: dependency.New(time.Now), without: around.Without}, launchingProvider)
+	mgr, err := newManager(ctx, config, s, ring, readers)
+	if err != nil {
+		return err
+	}
+	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, trace: around.Trace, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without}, launchingProvider)
 	if err != nil {
 		return err
 	}
@@ -177,7 +192,7 @@ func scheme() (*kruntime.Scheme, error) {
 	return out, nil
 }
 
-func newManager(ctx context.Context, config *rest.Config, s settings.Settings, ring *decisions.Ring) (ctrl.Manager, error) {
+func newManager(ctx context.Context, config *rest.Config, s settings.Settings, ring *decisions.Ring, readers *access.Gate) (ctrl.Manager, error) {
 	sch, err := scheme()
 	if err != nil {
 		return nil, err
@@ -189,7 +204,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 		return ":" + strconv.Itoa(port)
 	}
 	metrics := metricsserver.Options{BindAddress: address(s.MetricsPort)}
-	metrics.ExtraHandlers = debugHandlers(s, ring)
+	metrics.ExtraHandlers = debugHandlers(s, ring, readers)
 	o := ctrl.Options{
 		Scheme:                        sch,
 		Metrics:                       metrics,
@@ -229,11 +244,17 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 	return mgr, nil
 }
 
+// newReaders lets those read decisions whom the API server lets.
+func newReaders(config *rest.Config, s settings.Settings, log *slog.Logger) (*access.Gate, error) {
+	return access.New(config, access.Options{Namespace: ownNamespace(s.LeaderElectionNamespace), Now: time.Now, Log: log})
+}
+
 // debugHandlers are what the metrics port serves beside metrics.
-func debugHandlers(s settings.Settings, ring *decisions.Ring) map[string]http.Handler {
+func debugHandlers(s settings.Settings, ring *decisions.Ring, readers *access.Gate) map[string]http.Handler {
 	out := map[string]http.Handler{}
 	if ring != nil {
-		out[decisions.Path], out[decisions.Path+"/"] = decisions.Handler(ring), decisions.Handler(ring)
+		guarded := readers.Guard(decisions.Handler(ring))
+		out[decisions.Path], out[decisions.Path+"/"] = guarded, guarded
 	}
 	if s.EnableProfiling {
 		maps.Copy(out, map[string]http.Handler{

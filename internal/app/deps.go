@@ -15,6 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/events"
@@ -25,6 +26,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // deps is what loops are made of. surroundings says what a process is given; newDeps makes the rest in the order of the fields,
@@ -50,9 +52,11 @@ type surroundings struct {
 	aws      session.Options
 	log      *slog.Logger
 	metrics  *obs.Metrics
+	trace    *trace.Tracer // nil records nothing
 	config   *rest.Config
 	ring     *decisions.Ring    // keeps the last decisions; nil keeps none
 	services *dependency.Health // of AWS
+	readers  *access.Gate       // who may read what the metrics port serves beside metrics
 	without  []string           // mechanisms of disruption
 }
 
@@ -67,7 +71,7 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 	if d.cache, d.synced, err = d.newCache(ctx); err != nil {
 		return nil, err
 	}
-	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log})
+	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log, Trace: d.trace})
 	if d.FeatureGates.NodeOverlay {
 		d.overlays = overlay.New()
 	}
@@ -93,7 +97,7 @@ func (d *deps) newCache(ctx context.Context) (*cache.Cache, func() bool, error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("SCHEDULER_CONFIG: %w", err)
 	}
-	state := cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: d.FeatureGates.CapacityBuffer, Failed: d.setAside})
+	state := cache.New(cache.Options{DefaultSpreads: spreads, CapacityBuffers: d.FeatureGates.CapacityBuffer, Failed: d.setAside, Moment: d.moment, Took: d.snapshotTook})
 	state.Listen(func(c cache.Change) {
 		if c.Kind == cache.PodPlaced {
 			d.metrics.Placed.Note(c.Disruption, c.AsPlanned)

@@ -34,10 +34,10 @@ func ConsolidationOptions(s settings.Settings) engine.Options {
 // disruption makes the queue of commands, consolidation and the replacement of nodes that have drifted.
 func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	queue := &disrupt.Queue{
-		Client: d.GetClient(), APIReader: d.GetAPIReader(), State: d.cache, Launcher: d.applier, Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(),
+		Client: d.GetClient(), APIReader: d.GetAPIReader(), State: d.cache, Launcher: d.applier, Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Trace: d.trace,
 	}
 	problems := &provision.Problems{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Subnets: d.gate.Subnets, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		State: d.cache, Types: d.cloud("disruption"), Overlays: d.overlays, Subnets: d.gate.Subnets, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("disruption"), name, fn) },
 	}
 	lasting := *problems

@@ -20,7 +20,7 @@ func (d *deps) interruption(ctx context.Context) error {
 			Receivers: d.QueueReceivers, ReplaceOnRebalance: d.Rebalance == settings.Replace, MaintenanceLead: d.MaintenanceLead,
 			Silence: d.QueueSilence, ReservedCapacity: d.FeatureGates.ReservedCapacity,
 		},
-		Client: d.GetClient(), APIReader: d.GetAPIReader(), Cloud: d.gate, Statuses: d.provider.Statuses(), Instances: instances, Recorder: d.events, Metrics: d.metrics, Log: d.logger("interruption"), Clock: d.clock(),
+		Client: d.GetClient(), APIReader: d.GetAPIReader(), Cloud: d.cloud("interruption"), Statuses: d.provider.Statuses(), Instances: instances, Recorder: d.events, Metrics: d.metrics, Log: d.logger("interruption"), Clock: d.clock(),
 	}
 	if q := d.provider.Queue(); q != nil {
 		loop.Queue = q

@@ -40,7 +40,8 @@ func (d *deps) loops(ctx context.Context) error {
 	workers := max(16, int(d.CPURequests)*workersPerCore/1000)
 	health := nodepool.NewHealth()
 	queue, consolidation, drifted := d.disruption()
-	provisioner := d.provisioner(consolidation)
+	view := d.newOverview(queue, consolidation)
+	provisioner := d.provisioner(consolidation, view)
 
 	// What AWS tells, and what the adapter keeps up.
 	errs := []error{
@@ -60,7 +61,7 @@ func (d *deps) loops(ctx context.Context) error {
 	errs = append(errs,
 		d.Add(provisioner),
 		d.launches(health, workers),
-		tagging.New(d.GetClient(), d.gate, d.ClusterName, d.metrics, d.logger("nodeclaim.tagging"), d.clock()).Register(d.Manager),
+		tagging.New(d.GetClient(), d.cloud("nodeclaim.tagging"), d.ClusterName, d.metrics, d.logger("nodeclaim.tagging"), d.clock()).Register(d.Manager),
 		(&daemon.Controller{Client: d.GetClient(), State: d.cache, Recorder: obs.NewRecorder(d.events, daemon.Repeat, time.Now), Metrics: d.metrics, Log: d.logger("pod.daemon")}).Register(d.Manager),
 		d.staticPools(),
 	)
@@ -81,7 +82,7 @@ func (d *deps) loops(ctx context.Context) error {
 		d.Add(drifted),
 		d.Add(manager.RunnableFunc(d.consolidatable().Run)),
 		d.Add(d.candidates(queue, consolidation)),
-		(&drift.Controller{Client: d.GetClient(), Instances: d.gate, Types: d.gate, Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}).Register(d.Manager),
+		(&drift.Controller{Client: d.GetClient(), Instances: d.gate, Types: d.cloud("nodeclaim.disruption"), Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}).Register(d.Manager),
 		d.Add(&expire.Loop{
 			Client: d.GetClient(), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.expiration"), Clock: d.clock(), Ahead: d.ExpireAhead, StaticCapacity: d.FeatureGates.StaticCapacity,
 		}),
@@ -97,21 +98,23 @@ func (d *deps) loops(ctx context.Context) error {
 	errs = append(errs,
 		d.interruption(ctx),
 		// Instances that run out of reservations are followed whether or not more may be launched.
-		d.Add(&reserved.Loop{Client: d.GetClient(), Cloud: d.gate, Reservations: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("capacityreservation.expiration"), Clock: d.clock()}),
+		d.Add(&reserved.Loop{Client: d.GetClient(), Cloud: d.cloud("capacityreservation.expiration"), Reservations: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("capacityreservation.expiration"), Clock: d.clock()}),
 		d.garbageCollection(ctx),
-		(&terminate.Claims{Client: d.GetClient(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock()}).Register(d.Manager, workers),
-		(&terminate.Nodes{Client: d.GetClient(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache}).Register(d.Manager, workers),
+		(&terminate.Claims{Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Trace: d.trace}).Register(d.Manager, workers),
+		(&terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}).Register(d.Manager, workers),
 	)
 
 	// Status, and what watches the others.
+	errs = append(errs, d.serveOverview(view)...)
 	changes := &transitions.Publisher{Recorder: d.events, ReservedCapacity: d.FeatureGates.ReservedCapacity, Elected: d.Elected(), Clock: d.clock()}
 	return errors.Join(append(errs,
-		(&nodepool.Controller{Client: d.GetClient(), State: d.cache, Synced: d.synced, Metrics: d.metrics, Log: d.logger("nodepool"), Clock: d.clock(), Health: health, Types: d.gate}).Register(d.Manager),
+		(&nodepool.Controller{Client: d.GetClient(), State: d.cache, Synced: d.synced, Metrics: d.metrics, Log: d.logger("nodepool"), Clock: d.clock(), Health: health, Types: d.cloud("nodepool")}).Register(d.Manager),
 		(&nodeclass.Controller{
-			Client: d.GetClient(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclass"), Clock: d.clock(), ReservedCapacity: d.FeatureGates.ReservedCapacity,
+			Client: d.GetClient(), Cloud: d.cloud("nodeclass"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclass"), Clock: d.clock(), ReservedCapacity: d.FeatureGates.ReservedCapacity,
 			Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(d.ca) }, HashVersion: awsv1.EC2NodeClassHashVersion,
 		}).Register(d.Manager),
 		changes.Watch(ctx, d.GetCache()),
+		d.stateMetrics(ctx),
 		d.Add(&selfCheck{cache: d.cache, reader: d.GetAPIReader(), metrics: d.metrics, log: d.log}),
 	)...)
 }
@@ -127,7 +130,7 @@ func (d *deps) launches(health *nodepool.Health, workers int) error {
 		nominees = d.cache
 	}
 	return (&lifecycle.Controller{
-		Client: d.GetClient(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate,
+		Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate, Trace: d.trace,
 		LaunchTimeout: d.LaunchTimeout, RegistrationTimeout: d.RegistrationTimeout,
 	}).Register(d.Manager, workers)
 }
@@ -144,7 +147,7 @@ func (d *deps) staticPools() error {
 
 // garbageCollection makes instances and NodeClaims agree.
 func (d *deps) garbageCollection(ctx context.Context) error {
-	leaks := &garbagecollection.Collector{Client: d.GetClient(), APIReader: d.GetAPIReader(), Cloud: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.garbagecollection"), Clock: d.clock()}
+	leaks := &garbagecollection.Collector{Client: d.GetClient(), APIReader: d.GetAPIReader(), Cloud: d.cloud("nodeclaim.garbagecollection"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.garbagecollection"), Clock: d.clock()}
 	return errors.Join(leaks.Watch(ctx, d.GetCache()), d.Add(leaks))
 }
 

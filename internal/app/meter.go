@@ -6,13 +6,22 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 // meter turns what the provisioning loop tells into metrics.
-type meter struct{ m *obs.Metrics }
+type meter struct {
+	m     *obs.Metrics
+	state *cache.Cache
+}
 
 const provisioner = "provisioner"
+
+func (m meter) Begin() (end func()) { return m.m.Work.Begin(provisioner) }
+
+func (m meter) Decided(placed, unplaced []cluster.PodRef) { m.state.Decided(placed, unplaced) }
 
 func (m meter) Solved(took time.Duration, pods int) {
 	m.m.SchedulingDuration.WithLabelValues(provisioner).Observe(took.Seconds())

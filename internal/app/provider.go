@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/calls"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -25,7 +27,7 @@ import (
 // launchingProvider makes the provider of a controller, which asks AWS for nothing yet.
 func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 	to := d.aws
-	to.Version, to.Middleware = version.Version, d.services.Middleware()
+	to.Version, to.Middleware = version.Version, slices.Concat(d.services.Middleware(), calls.Middleware(d.metrics.AWS), session.Traced(d.trace))
 	s, err := session.New(ctx, to)
 	if err != nil {
 		return nil, err
@@ -33,6 +35,8 @@ func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 	o := providerOptions(ctx, d.Settings, d.config, d.GetAPIReader(), d.ca, d.logger("providers"))
 	o.ForeignInstances, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = d.foreign, d.launchFailed, d.InterruptionQueue, d.DisableDryRun
 	o.Overlays, o.PricesSeen = d.overlays, d.pricesSeen
+	o.Joined, o.TerminateFailed = d.metrics.AWS.Batch, d.metrics.AWS.TerminationFailed
+	o.UserData = func(class string, bytes int) { d.metrics.AWS.UserDataBytes.WithLabelValues(class).Set(float64(bytes)) }
 	if d.PodDensity == settings.NetworkDensity {
 		network, err := watchPodNetwork(ctx, d.GetCache(), d.GetAPIReader(), d.log)
 		if err != nil {

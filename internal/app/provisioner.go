@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/state/cache"
@@ -11,16 +12,17 @@ import (
 
 // provisioner makes the loop that decides where pods go. Its decisions are kept together with the last one of consolidation, which
 // learns what was launched for whom.
-func (d *deps) provisioner(consolidation *disrupt.Loop) *provision.Controller {
+func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview) *provision.Controller {
 	owners := &provision.Owners{Reader: d.GetAPIReader(), Settled: d.cache.Settled, Now: time.Now}
 	return provision.New(provision.Options{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
+		State: d.cache, Types: d.cloud("provisioner"), Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
 		Missing: owners.Missing, WholeBatches: !d.EarlyBatches,
 		Pack:    PackOptions(d.Settings),
 		Retry:   d.provider.Retry,
 		Settle:  d.settle(),
-		Record:  func(x *record.Decision) { d.recorded(x, consolidation) },
-		Meter:   meter{d.metrics},
+		Record:  func(x *record.Decision) { view.Planned(x.Plan); d.recorded(x, consolidation) },
+		Meter:   meter{d.metrics, d.cache},
+		Trace:   d.trace,
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
 		Log:     d.logger("provisioner"),
 	})

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/calls"
 	"github.com/kerf-sh/kerf/internal/aws/dependency"
 	awsreadonly "github.com/kerf-sh/kerf/internal/aws/readonly"
 	"github.com/kerf-sh/kerf/internal/aws/session"
@@ -43,14 +45,18 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 		log.Warn("a shadow run leaves CapacityBuffers and NodeOverlays out: what they ask for is written to their status, which it must not write")
 		s.FeatureGates.CapacityBuffer, s.FeatureGates.NodeOverlay = false, false
 	}
-	mgr, err := newManager(ctx, config, s, nil)
+	readers, err := newReaders(config, s, log)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(ctx, config, s, nil, readers)
 	if err != nil {
 		return err
 	}
 	given := surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, config: config, services: dependency.New(time.Now)}
 	d, err := newDeps(ctx, given, func(ctx context.Context, d *deps) (*aws.Provider, error) {
 		to := d.aws
-		to.Version, to.Middleware = version.Version, append(awsreadonly.Middleware(guard), d.services.Middleware()...)
+		to.Version, to.Middleware = version.Version, slices.Concat(awsreadonly.Middleware(guard), d.services.Middleware(), calls.Middleware(d.metrics.AWS))
 		clients, err := session.New(ctx, to)
 		if err != nil {
 			return nil, err
@@ -71,7 +77,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	if err := errors.Join(
 		d.probes(),
 		d.Add(everywhere(func(ctx context.Context) error { d.provider.Refresh(ctx); return nil })), d.Add(everywhere(d.watchServices)), d.Add(loop),
-		mgr.AddMetricsServerExtraHandler(shadow.Path, shadow.Handler(loop.Summary)),
+		mgr.AddMetricsServerExtraHandler(shadow.Path, readers.Guard(shadow.Handler(loop.Summary))),
 	); err != nil {
 		return err
 	}

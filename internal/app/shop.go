@@ -10,7 +10,7 @@ import (
 // newShop makes what chooses instances for static NodePools.
 func (d *deps) newShop() *static.Shop {
 	out := &static.Shop{
-		Classes: d.cache, Types: d.gate, Subnets: d.gate.Subnets, Clock: d.clock(),
+		Classes: d.cache, Types: d.cloud("static.provisioning"), Subnets: d.gate.Subnets, Clock: d.clock(),
 		Pack: pack.Options{WellKnown: apply.WellKnownLabels(), MinValuesBestEffort: d.MinValuesPolicy == settings.BestEffort},
 	}
 	if d.overlays != nil {

@@ -60,7 +60,7 @@ func (p *Provider) Find(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.In
 	}
 	return &cloud.Instance{
 		ProviderID: inventory.ProviderID(found.Zone, found.InstanceID), InstanceID: found.InstanceID, InstanceType: found.InstanceType, ImageID: found.ImageID,
-		Zone: found.Zone, SubnetID: found.SubnetID, CapacityType: found.CapacityType, LaunchedAt: found.LaunchedAt, Tags: found.Tags, Claim: claim.Name,
+		Zone: found.Zone, SubnetID: found.SubnetID, CapacityType: found.CapacityType, LaunchedAt: found.LaunchedAt, Tags: found.Tags, LaunchID: found.Tags[fleet.TagLaunch], Claim: claim.Name,
 	}, nil
 }
 
@@ -95,6 +95,7 @@ func (p *Provider) ensure(ctx context.Context, templates []*launchtemplate.Templ
 	errs := make([]error, len(templates))
 	var g guard.Group
 	for i, t := range templates {
+		p.opts.UserData(t.Class, t.UserDataBytes)
 		g.Go("aws.launchtemplate", func() error {
 			errs[i] = guard.Run("aws.launchtemplate", func() error { return p.templates.Ensure(ctx, t) })
 			return nil
@@ -160,7 +161,7 @@ func newInstance(b *fleet.Launched, claim *karpv1.NodeClaim, class *awsv1.EC2Nod
 	m := &cloud.Instance{
 		ProviderID: inventory.ProviderID(b.Zone, b.InstanceID), InstanceID: b.InstanceID, InstanceType: b.InstanceType,
 		ImageID: cmp.Or(b.ImageID, plan.image), Zone: b.Zone, CapacityType: b.CapacityType, SubnetID: b.SubnetID, LaunchedAt: b.LaunchedAt,
-		State: "pending", Tags: b.Tags, Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
+		State: "pending", Tags: b.Tags, LaunchID: b.Tags[fleet.TagLaunch], Claim: claim.Name, Pool: claim.Labels[karpv1.NodePoolLabelKey],
 		Labels: map[string]string{}, Annotations: map[string]string{},
 	}
 	for _, s := range class.Status.Subnets {

@@ -77,6 +77,12 @@ type Options struct {
 	BatchIdle, BatchMax, Settle time.Duration
 	// LaunchFailed is told of every pool that could not be launched from, for metrics. It must not block.
 	LaunchFailed func(fleet.PoolError)
+	// Joined is told of calls that share one request to EC2: of which kind (create_fleet, describe_instances, terminate_instances), how
+	// many, and how long the first waited for the others. TerminateFailed is told where an instance is that could not be terminated.
+	// UserData is told how large the user data is with which an instance of a class is launched. None may block.
+	Joined          func(batcher string, calls int, waited time.Duration)
+	TerminateFailed func(zone, zoneID string)
+	UserData        func(class string, bytes int)
 	// ForeignInstances is told how many instances bear the cluster's name and another cluster's UID, by that UID, when that
 	// has changed. It must not block.
 	ForeignInstances func(byUID map[string]int)
@@ -161,9 +167,10 @@ func New(s *session.Session, o Options) (*Provider, error) {
 	p.templates = launchtemplate.NewStore(s.EC2, o.ClusterName, o.Now)
 	p.own = owntemplate.NewReader(s.EC2, o.ClusterName, o.Now)
 	p.profiles = profile.NewManager(s.IAM, s.Region, o.ClusterName, o.Now)
-	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignInstances)
+	p.inventory = inventory.New(s.EC2, o.ClusterName, o.Now).For(o.ClusterUID, o.ForeignInstances).Joined(o.Joined)
 	p.launcher = fleet.NewLauncher(s.EC2, p.inventory, fleet.Options{
 		Idle: o.BatchIdle, Max: o.BatchMax, Settle: o.Settle, Now: o.Now, Place: p.place, Failed: p.launchFailed,
+		Joined:  func(launches int, waited time.Duration) { o.Joined("create_fleet", launches, waited) },
 		Refused: p.launchRefused, Closed: p.poolClosed, Sequential: p.shortLately,
 	})
 	p.statuses = instancestatus.New(s.EC2)
@@ -190,6 +197,15 @@ func (o *Options) setDefaults() {
 	}
 	if o.LaunchFailed == nil {
 		o.LaunchFailed = func(fleet.PoolError) {}
+	}
+	if o.Joined == nil {
+		o.Joined = func(string, int, time.Duration) {}
+	}
+	if o.TerminateFailed == nil {
+		o.TerminateFailed = func(string, string) {}
+	}
+	if o.UserData == nil {
+		o.UserData = func(string, int) {}
 	}
 	if o.PodNetwork == nil {
 		o.PodNetwork = func() podnetwork.Settings { return podnetwork.Settings{} }
@@ -248,6 +264,9 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 	}
 	if m.State != "shutting-down" {
 		if err := p.inventory.Terminate(ctx, id); err != nil {
+			if !cloud.IsNotFound(err) {
+				p.opts.TerminateFailed(m.Zone, m.ZoneID)
+			}
 			return err
 		}
 	}

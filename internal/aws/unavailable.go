@@ -18,6 +18,11 @@ func (p *Provider) WatchUnavailable(ctx context.Context, f func(closed []offerin
 	p.unavailable.Watch(ctx, func(s *offering.Snapshot, opened bool) { f(s.Counts(), opened) })
 }
 
+// Unavailable counts what is closed now.
+func (p *Provider) Unavailable() []offering.UnavailableCount {
+	return p.unavailable.Snapshot().Counts()
+}
+
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
 // subnet for instances that take as many, a capacity type that the account may not use all of it, a placement group that takes
 // no more instances in a zone that group there, anything else that is exhausted the one pool, in its placement group only if it

@@ -66,7 +66,7 @@ func TestFlagsAreTheSameInEveryCommand(t *testing.T) {
 		usage, _, _ = strings.Cut(usage, " (default")
 		usage, _, _ = strings.Cut(usage, " (required")
 		usage, _, _ = strings.Cut(usage, " [$")
-		for _, begin := range []string{"AWS region", "name of the EKS cluster", "name of the local cluster", "namespace of the", "output format:", "folder for logs"} {
+		for _, begin := range []string{"AWS region", "name of the EKS cluster", "name of the local cluster", "namespace of the", "output format:", "port of", "folder for logs"} {
 			if strings.HasPrefix(usage, begin) {
 				return begin
 			}
@@ -74,7 +74,7 @@ func TestFlagsAreTheSameInEveryCommand(t *testing.T) {
 		return usage
 	}
 	means := map[string][]string{
-		"cluster-name": {"name of the EKS cluster", "name of the local cluster"}, "region": {"AWS region"}, "output": {"output format:"}, "namespace": {"namespace of the"},
+		"cluster-name": {"name of the EKS cluster", "name of the local cluster"}, "region": {"AWS region"}, "output": {"output format:"}, "port": {"port of"}, "namespace": {"namespace of the"},
 	}
 	for name, all := range seen {
 		for _, s := range all {
@@ -103,7 +103,7 @@ func TestFlagsAreTheSameInEveryCommand(t *testing.T) {
 func TestOutputIsAFormatInEveryCommand(t *testing.T) {
 	silent := []string{ // they run something, write files of several sorts, or only hold others
 		"kerf", "kerf stack", "kerf migrate", "kerf catalog", "kerf explain", "kerf local", "kerf exit-codes",
-		"kerf controller", "kerf demo", "kerf demo images", "kerf local up", "kerf local down", "kerf stack terraform",
+		"kerf controller", "kerf ui", "kerf top", "kerf demo", "kerf demo images", "kerf local up", "kerf local down", "kerf stack terraform",
 	}
 	everyCommand(Root(), func(c *cobra.Command) {
 		f := c.Flags().Lookup("output")

@@ -22,6 +22,7 @@ func newDemoCommand() *cobra.Command {
 what is left, rolls a pool to a new image under a disruption budget, lets a node expire, and ends with a summary. It checks
 that every step happened in its time, budgets were kept, every decision replayed to the same bytes and no instance leaked.`,
 		Example: `  kerf demo
+  kerf demo --keep
   kerf demo --boot-time 10s --seed 2`,
 		Args: aCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -36,6 +37,7 @@ that every step happened in its time, budgets were kept, every decision replayed
 	c.AddCommand(newDemoImagesCommand())
 	f := c.Flags()
 	f.DurationVar(&o.Step, "step-timeout", 150*time.Second, "the longest that one step may take")
+	f.BoolVar(&o.Keep, "keep", false, "keep the cluster and its page after the end, until Ctrl-C")
 	f.StringVar(&o.Local.Stack, "stack", "", "file with the CloudFormation template to deploy and run under (default: what \"kerf stack cloudformation\" writes)")
 	demoFlags(f, &o.Local)
 	return c

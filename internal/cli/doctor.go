@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/setup/doctor"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
 )
 
 // doctorFlags are those of kerf doctor.
@@ -84,6 +86,7 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 	}
 	if !d.noKube {
 		o.Kube, o.Pods, o.NoKube = doctor.Connect(d.cluster.kubeconfig, d.cluster.context)
+		o.Forward = d.forward
 	}
 	in, err := doctor.Look(ctx, o)
 	if errors.Is(err, doctor.ErrNoName) {
@@ -105,6 +108,15 @@ func (d *doctorFlags) run(ctx context.Context, out, progress io.Writer) error {
 		return &exitError{code: failed, said: strings.Join(report.Unseen, "; ")}
 	}
 	return nil
+}
+
+// forward leads to the metrics of a controller's pod, which take no token.
+func (d *doctorFlags) forward(ctx context.Context, pod *corev1.Pod) (url string, stop func(), err error) {
+	config, err := d.cluster.config()
+	if err != nil {
+		return "", nil, err
+	}
+	return leader.Forward(ctx, config, pod)
 }
 
 // doctorPaint colours a report for people.

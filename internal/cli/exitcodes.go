@@ -56,6 +56,10 @@ var outcomes = map[string]outcome{
 		done: "converted", foundWrong: "converted, with something to decide, marked with ! in the report",
 		failed: "AWS could not be asked, or the output could not be written",
 	},
+	"kerf status": {
+		done: "healthy, there may be warnings", foundWrong: "something is wrong",
+		failed: "the controller could not be asked",
+	},
 	"kerf explain": {done: "answered", foundWrong: "no decision knows the object", failed: "the controller could not be asked"},
 	"kerf replay": {
 		done: "the same, or nothing to compare with", foundWrong: "different",

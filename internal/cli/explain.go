@@ -31,7 +31,11 @@ what keeps it.
 
 The controller that leads the cluster is asked: the one that holds its Lease, at its metrics port, through the Kubernetes API
 with your rights (get on the Lease and the pod, create on pods/portforward). --server asks at an address, -f reads a file
-that was saved from there.`,
+that was saved from there.
+
+The controller answers users who may get /debug/decisions, which the ClusterRole kerf-viewer holds. Your own token is sent; where
+the kubeconfig has a client certificate in place of one, a token of the ServiceAccount kerf-viewer is asked for (the right
+create on its serviceaccounts/token).`,
 		Example: `  kerf explain pod default/web-7d9f8b6c5d-x2k9p
   kerf explain nodeclaim default-x2k9p
   kerf explain node ip-10-0-1-7.ec2.internal --output json
@@ -78,12 +82,12 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 		RunE: func(c *cobra.Command, args []string) error {
 			var src explain.Source = decisions.File(f.file)
 			if f.file == "" {
-				url, stop, err := controller.reach(c.Context())
+				to, err := controller.reach(c.Context())
 				if err != nil {
 					return err
 				}
-				defer stop()
-				src = decisions.Server{URL: url}
+				defer to.Close()
+				src = decisions.Server{URL: to.URL, Client: to.Client}
 			}
 			a, err := ask(c.Context(), src, args[0])
 			if err != nil && f.file != "" {

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/local"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/web"
 )
 
 func newLocalCommand() *cobra.Command {
@@ -81,6 +83,9 @@ func newLocalUpCommand() *cobra.Command {
 					return &usageError{fmt.Errorf("--set %s: the controller has no setting %s; \"kerf controller --help\" lists them", pair, key)}
 				}
 			}
+			if err := settingsRead(o.ControllerEnv); err != nil {
+				return &usageError{fmt.Errorf("--set: %w", err)}
+			}
 			notes := notices(c)
 			o.Report = func(line string) { fmt.Fprintln(notes, line) }
 			return runLocalUp(c.Context(), c.OutOrStdout(), notes, o, timeout)
@@ -115,6 +120,20 @@ func newLocalUpCommand() *cobra.Command {
 		c.MarkFlagsMutuallyExclusive("no-install", other)
 	}
 	return c
+}
+
+// settingsRead has the controller's settings read by the reader that the controller has, so that it does not end after all else
+// was started.
+func settingsRead(pairs []string) error {
+	given := environment(pairs)
+	_, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
+		value, ok := given[name]
+		if !ok && name == "CLUSTER_NAME" {
+			return localName, true
+		}
+		return value, ok
+	})
+	return err
 }
 
 // systemNodes is how many nodes there are for an installation: as many as the chart has replicas, of which no two run on one node.
@@ -156,13 +175,7 @@ func runLocalUp(ctx context.Context, stdout, stderr io.Writer, o local.Options, 
 		return err
 	}
 	fmt.Fprint(stdout, local.Exports(cluster.Env()))
-	in := ""
-	if o.ClusterName != "" && o.ClusterName != localName {
-		in = " --cluster-name " + o.ClusterName
-	}
-	if o.StateDir != "" {
-		in = " --state-dir " + o.StateDir
-	}
+	in := local.Flags(cluster.StateDir)
 	try := `try, in another terminal:
   eval "$(kerf local env%s)"
   kubectl apply -f examples/deployment.yaml
@@ -180,7 +193,10 @@ more manifests are in examples/; what the simulated AWS can be made to do is at 
 `
 	}
 	fmt.Fprintf(stderr, try, in)
-	fmt.Fprintf(stderr, "logs are in %[1]s; Ctrl-C, or \"kerf local down --state-dir %[1]s\" elsewhere, ends the cluster\n", cluster.StateDir)
+	if err := showPage(ctx, stderr, cluster); err != nil {
+		return errors.Join(err, cluster.Close())
+	}
+	fmt.Fprintf(stderr, "logs are in %s; Ctrl-C, or \"kerf local down%s\" elsewhere, ends the cluster\n", cluster.StateDir, in)
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(stderr, "ending the cluster")
@@ -188,6 +204,20 @@ more manifests are in examples/; what the simulated AWS can be made to do is at 
 	case err := <-cluster.Ended():
 		return errors.Join(err, cluster.Close())
 	}
+}
+
+// showPage serves the page of kerf ui for a local cluster while it runs.
+func showPage(ctx context.Context, stderr io.Writer, cluster *local.Cluster) error {
+	config, err := cluster.Config()
+	if err != nil {
+		return err
+	}
+	address, err := web.Beside(ctx, web.Options{Connect: web.At(cluster.Server(), config)})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "the cluster as a page: %s\n", address)
+	return nil
 }
 
 func newLocalDownCommand() *cobra.Command {
@@ -226,7 +256,10 @@ func newLocalEnvCommand() *cobra.Command {
 		Short: "Print the environment by which tools find a local cluster, for a shell to evaluate",
 		Long: `Prints KUBECONFIG, the AWS_… variables of the simulated account's administrator, CLUSTER_NAME, KERF_SERVER (the
 controller, for kerf explain and kerf replay; with --no-install an address that leads to the leader of what is installed) and KERF_SIMULATOR (the controls of the simulated AWS). AWS_PROFILE is unset,
-for a profile of yours would lead elsewhere.`,
+for a profile of yours would lead elsewhere.
+
+Without a running cluster, what it prints leads kubectl, aws and kerf to nothing, and fails: no command that was meant for a
+local cluster reaches a real one.`,
 		Example: `  eval "$(kerf local env)"
   kerf local env -o json | jq -r .KUBECONFIG`,
 		Args: noArguments,
@@ -237,6 +270,9 @@ for a profile of yours would lead elsewhere.`,
 			}
 			state, err := local.ReadState(path)
 			if err != nil {
+				if output.format == textFormat { // which a shell evaluates, whatever becomes of this command
+					_, _ = io.WriteString(c.OutOrStdout(), local.Nowhere(path))
+				}
 				return err
 			}
 			return output.write(c.OutOrStdout(), environment(state.Env), func(w io.Writer) error {
@@ -288,7 +324,7 @@ func newLocalStatusCommand() *cobra.Command {
 
 // The flags that the commands on local clusters share. The name is no real cluster's, so that CLUSTER_NAME does not stand for it.
 const (
-	localName      = "kerf"
+	localName      = local.DefaultName
 	localNameUsage = "name of the local cluster; several can run under different names"
 	stateDirUsage  = "folder for logs, kubeconfigs and the state file"
 )

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
+	"github.com/kerf-sh/kerf/internal/setup/rbac/reader"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -24,6 +25,7 @@ type manifestsCommand struct {
 	queue    string
 	replicas int32
 	crdsOnly bool
+	reader   bool
 	crds     bool
 	output   form
 }
@@ -45,6 +47,7 @@ No cluster and no account is asked.`,
   kerf manifests --cluster-name demo --interruption-queue demo | kubectl apply -f -
   kerf manifests --cluster-name demo --role-arn arn:aws:iam::111122223333:role/demo-karpenter > kerf.yaml
   kerf manifests --cluster-name demo -o json | jq '.items[].kind'
+  kerf manifests --reader-only | kubectl apply -f -
   kerf manifests --cluster-name demo -f values.yaml --set settings.featureGates.nodeRepair=true --set replicas=1`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return m.run(c) },
@@ -62,10 +65,14 @@ No cluster and no account is asked.`,
 	f.Int32Var(&m.replicas, "replicas", 0, "how many pods there are (default 2)")
 	f.BoolVar(&m.crds, "crds", false, "print the CRDs as well, first")
 	f.BoolVar(&m.crdsOnly, "crds-only", false, "print the CRDs and nothing else")
+	f.BoolVar(&m.reader, "reader-only", false, "print the ClusterRole kerf-reader, by which plan, explain, doctor and migrate check may read the cluster, and nothing else")
 	return c
 }
 
 func (m *manifestsCommand) run(c *cobra.Command) error {
+	if m.reader {
+		return m.writeReader(c)
+	}
 	var objects []client.Object
 	if m.crds || m.crdsOnly {
 		crds, err := manifests.CRDs()
@@ -79,6 +86,7 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return &usageError{err}
 		}
+		tellImage(c, values)
 		m.release.Version = manifests.VersionOf(version.Version)
 		controller, err := manifests.Objects(m.release, values)
 		if err != nil {
@@ -102,6 +110,18 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		return err
 	}
 	return m.output.writeText(c.OutOrStdout(), text)
+}
+
+// writeReader writes the role of those who only look.
+func (m *manifestsCommand) writeReader(c *cobra.Command) error {
+	if m.output.format != jsonFormat {
+		return m.output.writeText(c.OutOrStdout(), reader.YAML)
+	}
+	role := map[string]any{}
+	if err := yaml.Unmarshal(reader.YAML, &role); err != nil {
+		return fmt.Errorf("reading the role kerf-reader: %w", err)
+	}
+	return m.output.write(c.OutOrStdout(), role, nil)
 }
 
 // values are the defaults with files, --set and flags over them.
@@ -144,12 +164,22 @@ func (m *manifestsCommand) values(c *cobra.Command) (*manifests.Values, error) {
 		values.ServiceAccount.Annotations["eks.amazonaws.com/role-arn"] = m.roleARN
 	}
 	if m.image != "" {
+		if !registryImage.MatchString(m.image) {
+			return nil, fmt.Errorf("--image=%q: want REPOSITORY[:TAG][@sha256:DIGEST] with its registry, such as 111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf:v0.1.0", m.image)
+		}
 		values.Controller.Image = imageOf(m.image)
 	}
 	if c.Flags().Changed("replicas") {
 		values.Replicas = m.replicas
 	}
 	return values, nil
+}
+
+// tellImage says that the image is in no registry where nobody has named one of theirs.
+func tellImage(c *cobra.Command, values *manifests.Values) {
+	if !values.Controller.Image.Own() {
+		_, _ = fmt.Fprintf(notices(c), "no registry holds %s yet, and pods would wait with ErrImagePull: name yours with --image, after docs/install.md, \"The image\"; only a local cluster needs none\n", manifests.Image)
+	}
 }
 
 // tellUnused names the values that Karpenter's charts had and that have no effect here.

@@ -261,10 +261,20 @@ Nothing is changed.`
 	return c
 }
 
-// imageReference is an image with a tag, a digest or both.
+// Parts of the name of an image.
 //
 // Source: OCI Distribution Specification 1.1, "Pulling manifests".
-var imageReference = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)+(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}|(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?@sha256:[0-9a-f]{64})$`)
+const (
+	imageRepository = `[a-z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)+`
+	imageTag        = `:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`
+	imageDigest     = `@sha256:[0-9a-f]{64}`
+)
+
+// imageReference is an image with a tag, a digest or both; registryImage may have neither.
+var (
+	imageReference = regexp.MustCompile(`^` + imageRepository + `(` + imageTag + `|(` + imageTag + `)?` + imageDigest + `)$`)
+	registryImage  = regexp.MustCompile(`^` + imageRepository + `(` + imageTag + `)?(` + imageDigest + `)?$`)
+)
 
 // chartsIn tells whether Kerf's charts are in a folder.
 func chartsIn(folder string) error {

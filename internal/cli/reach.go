@@ -131,27 +131,41 @@ const clusterNameVariable = "CLUSTER_NAME"
 
 // controllerFlags say which controller is asked: one at an address, or the one that leads the cluster.
 type controllerFlags struct {
-	server  string
-	cluster clusterFlags
+	server, namespace string
+	plainHTTP         bool
+	cluster           clusterFlags
 }
 
 func (f *controllerFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.server, "server", "", "address of a controller's metrics port (default: the leader's, through the Kubernetes API)")
 	fromVariable(c.Flags().Lookup("server"), "KERF_SERVER")
 	mustComplete(c, "server", cobra.NoFileCompletions)
+	c.Flags().BoolVar(&f.plainHTTP, "plain-http", false, "let your token go unencrypted to another host, for --server with http://")
+	c.Flags().StringVar(&f.namespace, "controller-namespace", "", "namespace of the controller (default: kube-system, or where its Lease is)")
+	fromVariable(c.Flags().Lookup("controller-namespace"), "KERF_NAMESPACE")
+	mustComplete(c, "controller-namespace", cobra.NoFileCompletions)
 	f.cluster.register(c)
 }
 
-// reach is the address of the controller, which is good until close is called.
-func (f *controllerFlags) reach(ctx context.Context) (url string, stop func(), err error) {
+// reach is the way to the controller, which the caller closes.
+func (f *controllerFlags) reach(ctx context.Context) (*leader.Controller, error) {
 	if f.server != "" {
-		return f.server, func() {}, nil
+		return f.at(f.server)
 	}
 	config, err := f.cluster.config()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	return leader.Reach(ctx, config, "")
+	return leader.Reach(ctx, config, f.namespace)
+}
+
+// at is the way to a controller at an address.
+func (f *controllerFlags) at(server string) (*leader.Controller, error) {
+	c, err := leader.At{Server: server, PlainHTTP: f.plainHTTP, Config: f.cluster.config, Namespace: f.namespace}.Reach()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return c, nil
 }
 
 // namespaceFlag adds -n, the namespace of the controller or of a pod.

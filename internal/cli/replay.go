@@ -15,6 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -32,8 +33,8 @@ func newReplayCommand() *cobra.Command {
 		Short: "Make a recorded decision again and compare it byte for byte",
 		Long: `Reads a recorded decision, solves its problem again, prints the plan, and says whether it is the same as the recorded one.
 A controller records its last decisions (KERF_DECISIONS) and serves them as files under /debug/decisions on its metrics
-port, to callers on the same host; a URL is fetched from there, the latest decision when it names none. Without an argument
-it is the latest decision of the controller that leads the cluster.
+port, to users who may get that path (ClusterRole kerf-viewer); a URL is fetched from there with your token, the latest decision
+when it names none. Without an argument it is the latest decision of the controller that leads the cluster.
 
 --hash-names with --save writes a copy for a bug report in which names of pods, namespaces and nodes, and all UIDs, are
 replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
@@ -50,15 +51,11 @@ pools and instance types stay readable.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			from := ""
 			if len(args) == 1 {
-				return f.run(c.Context(), c.OutOrStdout(), args[0])
+				from = args[0]
 			}
-			url, stop, err := f.controller.reach(c.Context())
-			if err != nil {
-				return err
-			}
-			defer stop()
-			return f.run(c.Context(), c.OutOrStdout(), url)
+			return f.run(c.Context(), c.OutOrStdout(), from)
 		},
 	}
 	f.output.register(c, replayed{})
@@ -75,7 +72,7 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 	case f.hashNames && f.save == "":
 		return &usageError{errors.New("--hash-names is about what is written; give --save FILE")}
 	}
-	d, err := readDecision(ctx, from)
+	d, err := f.decision(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -98,9 +95,10 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 	return nil
 }
 
-// readDecision reads a file, or fetches from a controller.
-func readDecision(ctx context.Context, from string) (*record.Decision, error) {
-	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+// decision reads a file, or fetches from a controller: at a URL, or where nothing is named from the one that leads.
+func (f *replayFlags) decision(ctx context.Context, from string) (*record.Decision, error) {
+	isURL := strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
+	if from != "" && !isURL {
 		d, err := decisions.ReadFile(from)
 		if err != nil {
 			return nil, &usageError{err}
@@ -111,7 +109,18 @@ func readDecision(ctx context.Context, from string) (*record.Decision, error) {
 	if _, last, ok := strings.Cut(from, decisions.Path+"/"); ok && last != "" {
 		id = last
 	}
-	return decisions.Server{URL: from}.Decision(ctx, id)
+	var to *leader.Controller
+	var err error
+	if isURL {
+		to, err = f.controller.at(from)
+	} else {
+		to, err = f.controller.reach(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer to.Close()
+	return decisions.Server{URL: to.URL, Client: to.Client}.Decision(ctx, id)
 }
 
 func saveDecision(name string, d *record.Decision, hashNames bool) error {

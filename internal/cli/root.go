@@ -27,7 +27,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return done
 	}
@@ -41,11 +41,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		if e.said != "" {
-			fmt.Fprintf(stderr, "%s %s\n", mark, e.said)
+			fmt.Fprintf(stderr, "%s %s\n%s", mark, e.said, rightToRead(command, e.said))
 		}
 		return e.code
 	}
-	fmt.Fprintf(stderr, "%s %v\n", mark, err)
+	fmt.Fprintf(stderr, "%s %v\n%s", mark, err, rightToRead(command, err.Error()))
 	if _, ok := errors.AsType[*usageError](err); ok || !*began {
 		return wrongUsage
 	}
@@ -123,7 +123,7 @@ func Root() *cobra.Command {
 	}{
 		{groupAWS, "Set up AWS:", []*cobra.Command{newStackCommand(), newDoctorCommand()}},
 		{groupInstall, "Install, and move over from older releases:", []*cobra.Command{newManifestsCommand(), newMigrateCommand(), newConvertCommand()}},
-		{groupRun, "Run and understand:", []*cobra.Command{newControllerCommand(), newPlanCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
+		{groupRun, "Run and understand:", []*cobra.Command{newControllerCommand(), newStatusCommand(), newTopCommand(), newUICommand(), newPlanCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
 		{groupLocal, "Try it on this computer:", []*cobra.Command{newLocalCommand(), newDemoCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

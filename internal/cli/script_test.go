@@ -2,19 +2,26 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
@@ -29,7 +36,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata/script",
 		Setup: bringTemplates,
-		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "edit": edit, "decide": decide},
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "edit": edit, "decide": decide, "watch": watch},
 	})
 }
 
@@ -92,15 +99,7 @@ func decide(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("write: decide SCENARIO FILE CLAIM…")
 	}
-	steps, err := scenario.Parse(ts.ReadFile(args[0]))
-	ts.Check(err)
-	env := scenario.New()
-	for _, s := range steps {
-		if s.Head != "" {
-			_, err := env.Run(s.Head, s.Input)
-			ts.Check(err)
-		}
-	}
+	env := played(ts, args[0])
 	d := &record.Decision{Kerf: "v1", Problem: env.Problem, Plan: pack.Solve(env.Problem)}
 	for i, name := range args[2:] {
 		d.Claims = append(d.Claims, record.Claim{NewNode: i, Name: name})
@@ -113,4 +112,58 @@ func decide(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(decisions.Handler(ring))
 	ts.Defer(server.Close)
 	ts.Setenv("KERF_SERVER", server.URL)
+}
+
+// watch serves what a scenario comes to as a controller's overview, at the address in $KERF_SERVER: watch SCENARIO NODE…. The named
+// nodes are kept by their pods, which ask not to be disrupted.
+func watch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("write: watch SCENARIO NODE…")
+	}
+	env := played(ts, args[0])
+	p := &disrupt.Problem{Cluster: env.Problem}
+	prices := map[string]catalog.MicroUSD{}
+	for _, pool := range env.Problem.Pools {
+		for _, t := range pool.Types {
+			prices[t.Name] = t.Offerings[0].Price
+		}
+	}
+	for _, n := range env.Problem.Nodes {
+		if n.Pool == "" {
+			continue
+		}
+		n.Price = prices[n.InstanceType]
+		own := disrupt.Node{Name: n.Name}
+		if slices.Contains(args[1:], n.Name) {
+			own.Blocks = []disrupt.Reason{{Code: disrupt.DoNotDisrupt, Pod: n.Pods[0].String()}}
+		}
+		p.Nodes = append(p.Nodes, own)
+	}
+	for _, pool := range env.Problem.Pools {
+		p.Pools = append(p.Pools, disrupt.Pool{Name: pool.Name, Policy: disrupt.WhenEmptyOrUnderutilized})
+	}
+	decision := disrupt.Decide(p)
+	o := overview.New(overview.Sources{
+		Kerf: "v1", Cluster: "shop", Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: env.Problem.Nodes} },
+		Problem:  func(context.Context, *cluster.Snapshot) *pack.Problem { return env.Problem },
+		Decision: func() *disrupt.Decision { return decision }, Now: func() time.Time { return env.Problem.Now.Add(time.Minute) },
+	})
+	o.Planned(pack.Solve(env.Problem))
+	server := httptest.NewServer(overview.Handler(o))
+	ts.Defer(server.Close)
+	ts.Setenv("KERF_SERVER", server.URL)
+}
+
+// played is a scenario after its steps.
+func played(ts *testscript.TestScript, name string) *scenario.Env {
+	steps, err := scenario.Parse(ts.ReadFile(name))
+	ts.Check(err)
+	env := scenario.New()
+	for _, s := range steps {
+		if s.Head != "" {
+			_, err := env.Run(s.Head, s.Input)
+			ts.Check(err)
+		}
+	}
+	return env
 }

@@ -28,7 +28,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/local"
+	"github.com/kerf-sh/kerf/internal/setup/leader"
+	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
+	"github.com/kerf-sh/kerf/internal/web"
 )
 
 //go:embed pool.yaml
@@ -46,6 +49,8 @@ type Options struct {
 	Local    local.Options
 	// Step is the longest that a step may take.
 	Step time.Duration
+	// Keep keeps the cluster and its page after the end, until the context ends.
+	Keep bool
 }
 
 type run struct {
@@ -55,6 +60,7 @@ type run struct {
 	client  client.Client
 	state   *state
 	aws     *controlclient.Client
+	ask     *leader.Controller // with a token
 	facts   *ec2facts.Facts
 	listed  map[string]ec2facts.Price // on-demand prices of the region
 	told    map[string]string         // claim name to the last thing told of it
@@ -64,6 +70,7 @@ type run struct {
 	moved    map[string]*record.Decision
 	replicas map[string]int32 // of Deployments
 	looked   time.Time        // when the controller was last asked for its decisions
+	page     string           // its address
 }
 
 // Run runs the demo.
@@ -89,6 +96,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := r.connect(ctx); err != nil {
 		return err
 	}
+	if err := r.showPage(ctx); err != nil {
+		return err
+	}
 	for _, chapter := range []func(context.Context) error{r.prepare, r.scaleUp, r.why, r.scaleDown, r.interrupt, r.consolidate, r.roll, r.expire, r.cleanUp} {
 		err := chapter(ctx)
 		if err == nil {
@@ -98,7 +108,29 @@ func Run(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("%w\nThe controller's log is %s", err, r.cluster.Controller.Log)
 		}
 	}
-	return r.summary(ctx)
+	if err := r.summary(ctx); err != nil || !o.Keep {
+		return err
+	}
+	r.line("the cluster and its page stay until Ctrl-C: %s", r.page)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-r.cluster.Ended():
+		return err
+	}
+}
+
+// showPage serves the page of kerf ui for the cluster as long as it runs.
+func (r *run) showPage(ctx context.Context) error {
+	config, err := r.cluster.Config()
+	if err != nil {
+		return err
+	}
+	if r.page, err = web.Beside(ctx, web.Options{Connect: web.At(r.cluster.Server(), config)}); err != nil {
+		return err
+	}
+	r.line("watch it as a page: %s", r.page)
+	return nil
 }
 
 func (r *run) connect(ctx context.Context) error {
@@ -108,6 +140,9 @@ func (r *run) connect(ctx context.Context) error {
 		return err
 	}
 	if r.client, err = r.cluster.Client(); err != nil {
+		return err
+	}
+	if r.ask, err = (leader.At{Server: r.cluster.Controller.MetricsURL, Config: r.cluster.Config, Namespace: manifests.DefaultNamespace}).Reach(); err != nil {
 		return err
 	}
 	r.aws = controlclient.New(r.cluster.AWS)

@@ -63,7 +63,7 @@ func (r *run) why(ctx context.Context) error {
 }
 
 func (r *run) decisionsOf() decisions.Server {
-	return decisions.Server{URL: r.cluster.Controller.MetricsURL}
+	return decisions.Server{URL: r.ask.URL, Client: r.ask.Client}
 }
 
 // judge replays every decision that launched instances, and compares its price with the least that any plan could cost.

@@ -33,6 +33,7 @@ func writeCharts(root string) error {
 	}{
 		"cluster": {rbac.YAML, "ClusterRole"}, "namespace": {rbac.YAML, "Role"}, "overlays": {rbac.Overlays, "ClusterRole"},
 		"buffers": {rbac.Buffers, "ClusterRole"}, "spreads": {rbac.Spreads, "ClusterRole"},
+		"viewer": {rbac.Viewer, "ClusterRole"}, "viewer-namespace": {rbac.Viewer, "Role"},
 	} {
 		rules, err := rulesText(roles.text, roles.kind)
 		if err != nil {

@@ -57,10 +57,12 @@ These flags are the same in every command that has them. A flag beats its variab
 		{"--region", "AWS_REGION", "AWS region; without one that of the AWS profile"},
 		{"--profile", "AWS_PROFILE", "profile of the AWS configuration"},
 		{"--server", "KERF_SERVER", "address of the controller's metrics port, as forwarded"},
+		{"--controller-namespace", "KERF_NAMESPACE", "namespace of the controller that `kerf explain` and `kerf replay` ask; without one kube-system, or where its Lease is"},
 	} {
 		row(b, code(r[0]), code(r[1]), r[2])
 	}
-	b.WriteString("\n`eval \"$(kerf local env)\"` sets all of these variables for a local cluster.\n\n## Commands\n\n")
+	b.WriteString("\n`eval \"$(kerf local env)\"` sets all of these variables for a local cluster.\n" +
+		"The commands of `kerf local` take no notice of CLUSTER_NAME: its `--cluster-name` is that of a local cluster, `kerf` where none is given.\n\n## Commands\n\n")
 	groups := root.Groups()
 	head(b, "command", "what it does")
 	var commands []*cobra.Command

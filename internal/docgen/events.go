@@ -20,7 +20,8 @@ Normal, its reason the type of the condition, its message in Karpenter's form:
     Status condition transitioned, Type: Registered, Status: Unknown -> True, Reason: Registered
 
 A message of the condition follows as ` + "`, Message: …`" + `. A condition that an object of the kind always has counts as Unknown before it
-is written. One that comes and goes, such as Consolidatable and Drifted, has an event when it changes, not when it comes. No
+is written. One that comes and goes, such as Consolidatable and Drifted, has an event when it changes, not when it comes. A
+condition of an EC2NodeClass that stays Unknown has a Warning when it gets a cause, such as a role that does not exist: ` + "`Status: Unknown -> Unknown`" + `. No
 more than 20 of these events are published a second, and 1,000 at once; the rest is left out. Conditions of Nodes have no
 events here: the node controller of Kubernetes publishes those that matter.
 

@@ -85,6 +85,7 @@ What stays Kerf's way even so:
 	}
 	b.WriteString(`
 Karpenter 1.x has no ConfigMap for logs or settings; neither has Kerf. What logs look like is in [logs](../logs.md).
+The variables of OpenTelemetry, which turn traces on, are in [traces](../traces.md).
 `)
 }
 

@@ -17,13 +17,18 @@ import (
 func (c *Cluster) Env() []string {
 	env := append([]string{"KUBECONFIG=" + c.Kubeconfig}, c.Simulator.EnvFor(c.Administrator())...)
 	env = append(env, "AWS_DEFAULT_REGION="+c.Region, "CLUSTER_NAME="+c.Name, "KERF_SIMULATOR="+c.AWS+"/_kerf")
-	switch {
-	case c.Controller != nil:
-		env = append(env, "KERF_SERVER="+strings.TrimSuffix(c.Controller.MetricsURL, "/metrics"))
-	case c.installed.server != "":
-		env = append(env, "KERF_SERVER="+c.installed.server)
+	if server := c.Server(); server != "" {
+		env = append(env, "KERF_SERVER="+server)
 	}
 	return env
+}
+
+// Server is the address of the controller, or one that leads to the leader of what is installed; empty where there is none.
+func (c *Cluster) Server() string {
+	if c.Controller != nil {
+		return strings.TrimSuffix(c.Controller.MetricsURL, "/metrics")
+	}
+	return c.installed.server
 }
 
 // Exports writes an environment as lines that a shell can evaluate. A profile and a session token of the user's own are unset:

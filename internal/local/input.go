@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -20,8 +21,19 @@ type InputError struct{ error }
 // Unwrap is the error itself.
 func (e *InputError) Unwrap() error { return e.error }
 
+// clusterName is what CloudFormation takes behind "Karpenter-", and EKS for a cluster.
+//
+// Source: AWS CloudFormation API Reference, CreateStack, StackName; Amazon EKS API Reference, CreateCluster, name.
+var clusterName = regexp.MustCompile(`^[0-9A-Za-z][-0-9A-Za-z]{0,99}$`)
+
 // checkInput reads everything that the user gave before anything starts.
 func (o *Options) checkInput() error {
+	if !clusterName.MatchString(o.ClusterName) {
+		return &InputError{fmt.Errorf("cluster name %q: want at most 100 letters, digits and dashes, as it is part of the name of a CloudFormation stack", o.ClusterName)}
+	}
+	if o.AWSPort != 0 && !free(o.AWSPort) {
+		return &InputError{fmt.Errorf("port %d is in use; stop what listens there or choose another --aws-port", o.AWSPort)}
+	}
 	for _, pair := range o.ControllerEnv {
 		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {
 			return &InputError{fmt.Errorf("controller environment %q: want KEY=VALUE", pair)}

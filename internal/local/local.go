@@ -77,7 +77,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() error {
-	o.ClusterName = cmp.Or(o.ClusterName, "kerf")
+	o.ClusterName = cmp.Or(o.ClusterName, DefaultName)
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.AWSLatency = max(0, cmp.Or(o.AWSLatency, 1))
 	if o.Report == nil {
@@ -206,6 +206,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	}
 	if err := c.applyManifests(ctx); err != nil {
 		return err
+	}
+	if o.Examples && c.Controller != nil {
+		if err := c.awaitPool(ctx); err != nil {
+			return err
+		}
 	}
 	if err := writeState(c); err != nil {
 		return err

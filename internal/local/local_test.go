@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,6 +48,39 @@ func TestState(t *testing.T) {
 	}
 	if err := Down(t.Context(), dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("Down: got %v, want ErrNotRunning", err)
+	}
+}
+
+// Messages about a cluster name the flags that find it, and one that runs where another was asked for.
+func TestMessagesNameTheFlagsOfACluster(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	usual, err := DefaultStateDir(DefaultName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(filepath.Dir(usual), "other")
+	for dir, want := range map[string]string{usual: "", other: " --cluster-name other", "/a b": " --state-dir '/a b'"} {
+		if got := Flags(dir); got != want {
+			t.Errorf("%s: got %q, want %q", dir, got, want)
+		}
+	}
+	if _, err := ReadState(usual); err == nil || !strings.HasSuffix(err.Error(), `; "kerf local up" starts one`) {
+		t.Errorf("with none: %v", err)
+	}
+	lock, err := lockState(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := os.WriteFile(filepath.Join(other, stateName), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadState(usual); !errors.Is(err, ErrNotRunning) || !strings.HasSuffix(err.Error(), `; one that runs is found by "kerf local status --cluster-name other"`) {
+		t.Errorf("with another: %v", err)
+	}
+	if _, err := lockState(other); !errors.Is(err, ErrRunning) || !strings.Contains(err.Error(), `"kerf local down --cluster-name other" ends it`) {
+		t.Errorf("a second one: %v", err)
 	}
 }
 
@@ -100,6 +134,12 @@ func TestHoldsALock(t *testing.T) {
 }
 
 func TestOptionsAreCheckedBeforeAnythingStarts(t *testing.T) {
+	taken, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
 	t.Setenv("KERF_CONTROLPLANE", "")
 	for name, tc := range map[string]struct {
 		options Options
@@ -113,6 +153,8 @@ func TestOptionsAreCheckedBeforeAnythingStarts(t *testing.T) {
 		"a manifest that is not there":                      {Options{Manifests: []string{"/nowhere/pod.yaml"}}, "/nowhere/pod.yaml"},
 		"a manifest that is no YAML":                        {Options{Manifests: []string{"testdata/broken.yaml"}}, "testdata/broken.yaml: document 2: "},
 		"a template that is none":                           {Options{Stack: "testdata/broken.yaml"}, "stack template testdata/broken.yaml: "},
+		"a port that is taken":                              {Options{AWSPort: port}, fmt.Sprintf("port %d is in use; stop what listens there or choose another --aws-port", port)},
+		"a cluster name that no stack may have":             {Options{ClusterName: "Eyes_31"}, `cluster name "Eyes_31": want at most 100 letters, digits and dashes`},
 		"a cluster name that leads out of the cache":        {Options{ClusterName: "../etc"}, `cluster name "../etc"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
@@ -124,6 +125,38 @@ func (c *Cluster) applyManifests(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// poolWait is how long the example's pool may take to be ready: a second or two, where nobody has spoilt the account.
+const poolWait = 20 * time.Second
+
+// awaitPool waits until the NodePool named default is ready, which it is with its EC2NodeClass. One that does not get ready, as with
+// a stack that lacks something, ends nothing: it is what somebody may want to see.
+//
+// Errors: those of the context and of the API.
+func (c *Cluster) awaitPool(ctx context.Context) error {
+	reader, err := c.Client()
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(poolWait); ; {
+		pool := &karpv1.NodePool{}
+		if err := reader.Get(ctx, client.ObjectKey{Name: "default"}, pool); err != nil {
+			return fmt.Errorf("wait for the NodePool default: %w", err)
+		}
+		if pool.StatusConditions().Root().IsTrue() {
+			return nil
+		}
+		if time.Now().After(end) {
+			c.options.Report("the NodePool default is not ready: kubectl describe nodepools,ec2nodeclasses says why")
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the NodePool default: %w", context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // Apply applies manifests, in YAML or JSON and separated by lines of three dashes, in their order. Objects without a

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Errors about the state folder.
@@ -60,6 +62,57 @@ func DefaultStateDir(cluster string) (string, error) {
 	return filepath.Join(cache, "kerf", "local", cluster), nil
 }
 
+// DefaultName is the name of a cluster that is given none.
+const DefaultName = "kerf"
+
+// Flags are those by which the commands on local clusters find the one of a folder, with a space before; none for the default one.
+func Flags(dir string) string {
+	usual, err := DefaultStateDir(DefaultName)
+	switch {
+	case err != nil || filepath.Dir(dir) != filepath.Dir(usual):
+		return " --state-dir " + shellescape.Quote(dir)
+	case dir == usual:
+		return ""
+	}
+	return " --cluster-name " + shellescape.Quote(filepath.Base(dir))
+}
+
+// others names the clusters that run in other folders than the given one, by the flags that find them. Those of --state-dir are
+// not known.
+func others(dir string) string {
+	usual, err := DefaultStateDir(DefaultName)
+	if err != nil {
+		return ""
+	}
+	folders, err := filepath.Glob(filepath.Join(filepath.Dir(usual), "*", stateName))
+	if err != nil {
+		return ""
+	}
+	var out []string
+	for _, f := range folders {
+		folder := filepath.Dir(f)
+		if folder == dir {
+			continue
+		}
+		lock, err := lockState(folder)
+		if err == nil {
+			lock.Close()
+		} else if errors.Is(err, ErrRunning) {
+			out = append(out, "\"kerf local status"+Flags(folder)+"\"")
+		}
+	}
+	if len(out) == 0 {
+		return "; \"kerf local up" + Flags(dir) + "\" starts one"
+	}
+	return "; one that runs is found by " + strings.Join(out, ", ")
+}
+
+// Nowhere are lines for a shell to evaluate in place of Exports when no cluster runs in the folder: they lead kubectl, aws and kerf
+// to nothing, so that no command that was meant for a local cluster reaches a real one, and fail.
+func Nowhere(dir string) string {
+	return Exports([]string{"KUBECONFIG=" + filepath.Join(dir, "no-local-cluster-is-running"), "AWS_ENDPOINT_URL=http://127.0.0.1:9"}) + "false\n"
+}
+
 // lockState makes the folder and locks it for as long as the result is open. The lock ends with the process, however
 // it ends, so a state file whose folder is not locked is a leftover.
 func lockState(dir string) (io.Closer, error) {
@@ -73,7 +126,7 @@ func lockState(dir string) (io.Closer, error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		f.Close()
-		return nil, fmt.Errorf("%w in %s; \"kerf local down\" ends it, --cluster-name or --state-dir starts a second one", ErrRunning, dir)
+		return nil, fmt.Errorf("%w in %s; \"kerf local down%s\" ends it, another --cluster-name or --state-dir starts a second one", ErrRunning, dir, Flags(dir))
 	}
 	if err != nil {
 		f.Close()
@@ -162,13 +215,16 @@ func removeState(dir string) { _ = os.Remove(filepath.Join(dir, stateName)) }
 //
 // Errors: ErrNotRunning, also when the folder has the state file of a cluster that was killed; ErrStarting.
 func ReadState(dir string) (State, error) {
-	notRunning := fmt.Errorf("%w in %s", ErrNotRunning, dir)
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute
+	}
+	notRunning := func() error { return fmt.Errorf("%w in %s%s", ErrNotRunning, dir, others(dir)) }
 	text, err := os.ReadFile(filepath.Join(dir, stateName))
 	if errors.Is(err, fs.ErrNotExist) {
 		if pid := starting(dir); pid != 0 {
-			return State{}, fmt.Errorf("%w in %s, process %d: wait until it says \"ready\", or end it with \"kerf local down\"", ErrStarting, dir, pid)
+			return State{}, fmt.Errorf("%w in %s, process %d: wait until it says \"ready\", or end it with \"kerf local down%s\"", ErrStarting, dir, pid, Flags(dir))
 		}
-		return State{}, notRunning
+		return State{}, notRunning()
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("read the state file: %w", err)
@@ -176,7 +232,7 @@ func ReadState(dir string) (State, error) {
 	if lock, err := lockState(dir); err == nil {
 		removeState(dir)
 		lock.Close()
-		return State{}, notRunning
+		return State{}, notRunning()
 	}
 	var s State
 	if err := json.Unmarshal(text, &s); err != nil {

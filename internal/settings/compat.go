@@ -64,7 +64,6 @@ func IdleSettings() []Idle {
 	return []Idle{
 		{Flag: "karpenter-service", Why: "it named the certificate of webhooks; no Karpenter since 1.1 has any, nor has Kerf", Quiet: true},
 		{Flag: "ignore-dra-requests", Value: "false", Why: "Kerf does not allocate devices for resource claims yet: their pods are refused with a FailedScheduling event either way"},
-		{Flag: "disable-cluster-state-observability", Value: "true", Why: "Kerf has no metrics with a series for each node or pod yet, so there is nothing to leave out"},
 	}
 }
 

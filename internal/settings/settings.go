@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,8 @@ type Settings struct {
 	EnableProfiling                bool
 	DisableControllerWarmup        bool
 	DisableLeaderElection          bool
-	DisableClusterStateObservation bool // --disable-cluster-state-observability
+	DisableClusterStateObservation bool   // --disable-cluster-state-observability
+	MetricsWithout                 Series // --kerf-metrics-without
 	LeaderElectionName             string
 	LeaderElectionNamespace        string
 	MemoryLimit                    int64 // bytes, -1: none
@@ -112,6 +114,9 @@ type Gates struct {
 	ReservedCapacity, NodeRepair, SpotToSpotConsolidation, NodeOverlay, StaticCapacity, CapacityBuffer bool
 }
 
+// Series are metrics with a series for each of something.
+type Series struct{ Pods, Nodes, Conditions bool }
+
 // AWSGates are the feature gates of the AWS provider.
 type AWSGates struct {
 	NodeClassCEL bool
@@ -165,7 +170,7 @@ func table() []setting {
 		{flag: "enable-profiling", def: "false", isBool: true, help: "serve /debug/pprof/ on the metrics port", value: boolean(func(s *Settings) *bool { return &s.EnableProfiling })},
 		{flag: "disable-controller-warmup", def: "true", isBool: true, help: "a replica that waits to be elected fills only the caches that decisions are made from; false: those of all controllers as well, so that it is at work at once, for more memory while it waits", value: boolean(func(s *Settings) *bool { return &s.DisableControllerWarmup })},
 		{flag: "disable-leader-election", def: "false", isBool: true, help: "run without leader election (one replica only)", value: boolean(func(s *Settings) *bool { return &s.DisableLeaderElection })},
-		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out metrics with a series for each pod or node; there are none yet", value: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
+		{flag: "disable-cluster-state-observability", def: "false", isBool: true, help: "leave out the metrics that have a series for each pod, node or condition, as --kerf-metrics-without=pods,nodes,conditions does", value: boolean(func(s *Settings) *bool { return &s.DisableClusterStateObservation })},
 		{flag: "leader-election-name", def: LeaseName, help: "name of the Lease", value: str(func(s *Settings) *string { return &s.LeaderElectionName })},
 		{flag: "leader-election-namespace", help: "namespace of the Lease; default: the pod's own", value: str(func(s *Settings) *string { return &s.LeaderElectionNamespace })},
 		{flag: "memory-limit", def: "-1", help: "memory limit of the container in bytes; nine tenths of it become the garbage collector's goal; -1: none", value: integer(-1, math.MaxInt64, func(s *Settings, n int64) { s.MemoryLimit = n })},
@@ -211,10 +216,11 @@ func table() []setting {
 		{flag: "ami-refresh-interval", def: "1m", help: "how old resolved images may be", value: duration(time.Minute, func(s *Settings) *time.Duration { return &s.AMIRefreshInterval })},
 		{flag: "subnet-refresh-interval", def: "1m", help: "how old resolved subnets may be", value: duration(time.Minute, func(s *Settings) *time.Duration { return &s.SubnetRefreshInterval })},
 		{flag: "launch-timeout", def: "5m", help: "a NodeClaim without an instance after this long is given up", value: duration(time.Second, func(s *Settings) *time.Duration { return &s.LaunchTimeout })},
-		{flag: "kerf-decisions", def: "16", help: "how many of the last decisions are kept for kerf explain and kerf replay; served under /debug/decisions on the metrics port to callers on the same host (kubectl port-forward); 0 keeps none", value: integer(0, 10000, func(s *Settings, n int64) { s.Decisions = int(n) })},
+		{flag: "kerf-decisions", def: "16", help: "how many of the last decisions are kept for kerf explain and kerf replay; served under /debug/decisions on the metrics port to users who may get that path (ClusterRole kerf-viewer); 0 keeps none", value: integer(0, 10000, func(s *Settings, n int64) { s.Decisions = int(n) })},
 		{flag: "kerf-decisions-mib", def: "32", help: "how much memory the kept decisions may take, in MiB; the oldest go first", value: integer(0, 16384, func(s *Settings, n int64) { s.DecisionsMemory = int(n) << 20 })},
 		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot instance: observe tells by an event only; replace also launches a replacement and drains the node, within PodDisruptionBudgets and terminationGracePeriod", value: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
 		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires an instance its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", value: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
+		{flag: "kerf-metrics-without", help: "metrics to leave out because of how many series they have, separated by commas: pods (karpenter_pods_state and others with one for each pod), nodes (karpenter_nodes_* with one for each node and resource), conditions (operator_* with one for each condition of each object); empty: none", value: textBy(metricsWithoutPattern, metricsWithout)},
 		{flag: "kerf-queue-silence", def: "10m", help: "after an instance was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", value: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
 		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", value: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
 		{flag: "kerf-small-savings-wait", def: "30m", help: "where all moves of pods together save less than 15 % of the bill, a move has to stand for as long as it takes to pay back, this long at the most; 0s: small savings are had at once like large ones", value: durationBy(smallSavingsWait)},
@@ -222,6 +228,32 @@ func table() []setting {
 		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", value: durationBy(initializationTimeout)},
 		{flag: "registration-timeout", def: "15m", help: "an instance whose node has not joined after this long is given up", value: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
+}
+
+// LeftOut are the metrics with a series for each of something that are left out.
+func (s *Settings) LeftOut() Series {
+	if s.DisableClusterStateObservation {
+		return Series{true, true, true}
+	}
+	return s.MetricsWithout
+}
+
+var metricsWithoutPattern = regexp.MustCompile(`^ *(pods|nodes|conditions)?( *, *(pods|nodes|conditions)?)* *$`)
+
+func metricsWithout(s *Settings, v string) error {
+	var without Series
+	known := map[string]*bool{"pods": &without.Pods, "nodes": &without.Nodes, "conditions": &without.Conditions}
+	for name := range strings.SplitSeq(v, ",") {
+		switch name = strings.TrimSpace(name); {
+		case name == "":
+		case known[name] == nil:
+			return fmt.Errorf("%q is none of the metrics that can be left out: want pods, nodes or conditions, several separated by commas", name)
+		default:
+			*known[name] = true
+		}
+	}
+	s.MetricsWithout = without
+	return nil
 }
 
 // smallSavingsWait takes up to a day: what was found is remembered for twice as long.

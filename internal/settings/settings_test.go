@@ -119,6 +119,19 @@ func TestFlagBeatsVariable(t *testing.T) {
 	}
 }
 
+func TestMetricsLeftOut(t *testing.T) {
+	for text, want := range map[string]Series{"": {}, "pods": {Pods: true}, " nodes ,, conditions": {Nodes: true, Conditions: true}} {
+		s, _, err := load(t, map[string]string{"CLUSTER_NAME": "a", "KERF_METRICS_WITHOUT": text})
+		if err != nil || s.LeftOut() != want {
+			t.Errorf("%q leaves out %+v, %v", text, s.LeftOut(), err)
+		}
+	}
+	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "DISABLE_CLUSTER_STATE_OBSERVABILITY": "true"})
+	if err != nil || len(warnings) > 0 || s.LeftOut() != (Series{Pods: true, Nodes: true, Conditions: true}) {
+		t.Errorf("without observability: %+v, %q, %v", s.LeftOut(), warnings, err)
+	}
+}
+
 func TestUnknownGateIsAWarning(t *testing.T) {
 	s, warnings, err := load(t, map[string]string{"CLUSTER_NAME": "a", "FEATURE_GATES": "NodeRepair=true, Teleport=true,ReservedCapacity=false,SpotToSpotConsolidation=true"})
 	if err != nil {
@@ -138,6 +151,7 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 		want []string
 	}{
 		"no cluster name":        {map[string]string{}, []string{"CLUSTER_NAME"}},
+		"no such metrics":        {map[string]string{"CLUSTER_NAME": "a", "KERF_METRICS_WITHOUT": "pods,claims"}, []string{"KERF_METRICS_WITHOUT", "claims", "pods, nodes or conditions"}},
 		"bad duration":           {map[string]string{"BATCH_MAX_DURATION": "10"}, []string{`BATCH_MAX_DURATION="10"`, "10s"}},
 		"idle longer than max":   {map[string]string{"BATCH_IDLE_DURATION": "1m"}, []string{"BATCH_IDLE_DURATION=1m0s"}},
 		"two at once":            {map[string]string{"METRICS_PORT": "x", "LOG_LEVEL": "loud"}, []string{`METRICS_PORT="x"`, `LOG_LEVEL="loud"`}},

@@ -37,6 +37,21 @@ default
 {{- end }}
 {{- end }}
 
+{{/* Users and groups who may read decisions, as subjects of a binding. */}}
+{{- define "kerf.viewers" -}}
+{{- $viewers := .Values.viewers | default dict -}}
+{{- range $viewers.users }}
+- apiGroup: rbac.authorization.k8s.io
+  kind: User
+  name: {{ . | quote }}
+{{- end }}
+{{- range $viewers.groups }}
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: {{ . | quote }}
+{{- end }}
+{{- end }}
+
 {{/* An image of Karpenter's own is left of the values of its chart. */}}
 {{- define "kerf.image" -}}
 {{- $image := (.Values.controller).image | default dict -}}

@@ -26,6 +26,9 @@ type Options struct {
 	// when it has so many.
 	Idle, Max time.Duration
 	Items     int
+	// Joined is told of each batch how many items it has and how long the first of them waited for the others; nil is told
+	// nothing. It must not block.
+	Joined func(items int, waited time.Duration)
 }
 
 // Batcher collects items by key.
@@ -41,6 +44,7 @@ type Batcher[Key comparable, In, Out any] struct {
 
 type pending[In, Out any] struct {
 	items    []In
+	begun    time.Time
 	deadline time.Time
 	timer    *time.Timer
 	closed   bool
@@ -75,7 +79,8 @@ func (b *Batcher[Key, In, Out]) add(ctx context.Context, key Key, item In) (*pen
 	defer b.mu.Unlock()
 	p := b.open[key]
 	if p == nil {
-		p = &pending[In, Out]{deadline: time.Now().Add(b.opts.Max), done: make(chan struct{})}
+		now := time.Now()
+		p = &pending[In, Out]{begun: now, deadline: now.Add(b.opts.Max), done: make(chan struct{})}
 		b.open[key] = p
 		detached := context.WithoutCancel(ctx)
 		p.timer = guard.AfterFunc(min(b.opts.Idle, b.opts.Max), "aws.batch", func() { b.close(detached, key, p) })
@@ -104,6 +109,9 @@ func (b *Batcher[Key, In, Out]) close(ctx context.Context, key Key, p *pending[I
 	}
 	b.mu.Unlock()
 	defer close(p.done)
+	if b.opts.Joined != nil {
+		b.opts.Joined(len(p.items), time.Since(p.begun))
+	}
 	err := guard.Run("aws.batch", func() error { p.results = b.run(ctx, key, p.items); return nil })
 	if err != nil {
 		p.results = make([]Result[Out], len(p.items))

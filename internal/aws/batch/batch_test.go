@@ -122,3 +122,22 @@ func TestABatchThatPanicsIsAnErrorOfItsItems(t *testing.T) {
 		t.Errorf("another batch: %d, %v", v, err)
 	}
 }
+
+// Whoever joins calls is told how many there were and how long the first waited.
+func TestWhatWasJoinedIsTold(t *testing.T) {
+	type joined struct {
+		items  int
+		waited time.Duration
+	}
+	told := make(chan joined, 1)
+	var calls [][]int
+	b := New(Options{Idle: 20 * time.Millisecond, Max: time.Second, Joined: func(items int, waited time.Duration) { told <- joined{items, waited} }}, double(&calls))
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() { _, _ = b.Do(t.Context(), "k", i) })
+	}
+	wg.Wait()
+	if got := <-told; got.items != 3 || got.waited < 20*time.Millisecond {
+		t.Errorf("told of %+v", got)
+	}
+}

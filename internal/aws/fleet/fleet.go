@@ -85,6 +85,9 @@ type Options struct {
 	Place func(r *Request, n Need) Placement
 	// Failed is told of every pool that EC2 could not serve. It must not block.
 	Failed func(PoolError)
+	// Joined is told of each request how many launches it is for, and how long the first of them waited for the others; nil is
+	// told nothing. It must not block.
+	Joined func(launches int, waited time.Duration)
 	// Refused is told what EC2 could not serve of a request that brought nothing. It must not block.
 	Refused func(*Request, []PoolError)
 	// Closed reports whether a pool was found short since the request was made; it is left out then.
@@ -203,7 +206,7 @@ func NewLauncher(api API, instances Instances, opts Options) *Launcher {
 		opts.Failed = func(PoolError) {}
 	}
 	b := &Launcher{api: api, instances: instances, opts: opts, claims: map[string]*claim{}}
-	b.batches = batch.New(batch.Options{Idle: opts.Idle, Max: opts.Max, Items: maxBatch}, b.launchBatch)
+	b.batches = batch.New(batch.Options{Idle: opts.Idle, Max: opts.Max, Items: maxBatch, Joined: opts.Joined}, b.launchBatch)
 	return b
 }
 

@@ -32,8 +32,14 @@ type API interface {
 	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
 }
 
-// Windows of the batches of single reads and terminations.
-var window = batch.Options{Idle: 50 * time.Millisecond, Max: time.Second, Items: batchSize}
+// window is that of the batches of single reads and terminations.
+func (v *Inventory) window(batcher string) batch.Options {
+	return batch.Options{Idle: 50 * time.Millisecond, Max: time.Second, Items: batchSize, Joined: func(items int, waited time.Duration) {
+		if v.joined != nil {
+			v.joined(batcher, items, waited)
+		}
+	}}
+}
 
 // Inventory is the cluster's instances.
 //
@@ -45,6 +51,8 @@ type Inventory struct {
 	reads   *batch.Batcher[struct{}, string, *cloud.Instance]
 	ends    *batch.Batcher[struct{}, string, struct{}]
 
+	joined func(batcher string, items int, waited time.Duration)
+
 	owner ownership
 	live  cached // what List answers from
 	all   cached // with terminated ones
@@ -53,10 +61,10 @@ type Inventory struct {
 // New makes an Inventory. It calls nothing.
 func New(api API, cluster string, now func() time.Time) *Inventory {
 	v := &Inventory{api: api, cluster: cluster, now: now}
-	v.reads = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[*cloud.Instance] {
+	v.reads = batch.New(v.window("describe_instances"), func(ctx context.Context, _ struct{}, ids []string) []batch.Result[*cloud.Instance] {
 		return v.readBatch(ctx, ids)
 	})
-	v.ends = batch.New(window, func(ctx context.Context, _ struct{}, ids []string) []batch.Result[struct{}] {
+	v.ends = batch.New(v.window("terminate_instances"), func(ctx context.Context, _ struct{}, ids []string) []batch.Result[struct{}] {
 		return v.endBatch(ctx, ids)
 	})
 	v.live.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
@@ -71,6 +79,13 @@ func New(api API, cluster string, now func() time.Time) *Inventory {
 		return slices.DeleteFunc(instances, v.owner.foreign), err
 	}
 	v.live.now, v.all.now = now, now
+	return v
+}
+
+// Joined has f told of the calls that are joined to one request: which, how many, and how long the first waited for the others. It
+// is to be called before anything else, and f must not block.
+func (v *Inventory) Joined(f func(batcher string, items int, waited time.Duration)) *Inventory {
+	v.joined = f
 	return v
 }
 

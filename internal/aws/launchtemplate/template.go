@@ -60,6 +60,10 @@ type Input struct {
 // Template is a launch template, made or not. It is immutable.
 type Template struct {
 	Name string
+	// Class is the EC2NodeClass that it is of, UserDataBytes the size of its user data before base64.
+	Class         string
+	UserDataBytes int
+
 	data *types.RequestLaunchTemplateData
 	tags []types.Tag
 }
@@ -105,7 +109,7 @@ func Build(in Input) (*Template, error) {
 			CapacityReservationPreference: types.CapacityReservationPreferenceNone,
 		}
 	}
-	t := &Template{data: data, tags: ec2Tags(in.Tags)}
+	t := &Template{Class: in.Class.Name, UserDataBytes: len(in.UserData), data: data, tags: ec2Tags(in.Tags)}
 	if t.Name, err = contentName(t); err != nil {
 		return nil, fmt.Errorf("hashing the launch template of EC2NodeClass %q: %w", in.Class.Name, err)
 	}

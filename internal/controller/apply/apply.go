@@ -17,10 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // State is what the applier checks actions against and tells what it did.
@@ -46,6 +48,8 @@ type Options struct {
 	Parallel int
 	// ClaimTTL is how long a created NodeClaim holds its pods' reservation; 0 is 20 minutes.
 	ClaimTTL time.Duration
+	// Trace, if set, records what is created.
+	Trace *trace.Tracer
 	// NominationTTL is how long a pod may stay unbound on an existing node; 0 is 20 seconds.
 	NominationTTL time.Duration
 }
@@ -117,7 +121,7 @@ type Outcome struct {
 }
 
 // Apply launches the plan's nodes, notes its placements, and tells pods where they go or why they go nowhere. Pools are
-// those of the problem that the plan answers.
+// those of the problem that the plan answers. The ID of ctx (trace.WithID) is that of the decision.
 func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool) Outcome {
 	var out Outcome
 	if !a.take(ctx) {
@@ -144,12 +148,12 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 			Claim: launch.claim.Name, Pool: launch.pool.Name, Pods: len(launch.pods), Planned: launch.node,
 			Relaxed: launch.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.said(launch, "provisioner", len(launch.pods))
+		a.said(launch, "provisioner", launch.pods, story.DecisionKey, trace.IDOf(ctx))
 		a.events.nominated(a.o.State, launch.pods, "NodeClaim "+launch.claim.Name)
 	}
 	out.Refused = append(out.Refused, a.place(check, p.Placements)...)
 	for _, r := range out.Refused {
-		a.o.Log.Info("refused a planned action", "controller", "provisioner", "action", r.Action, "code", r.Code, "detail", r.Detail)
+		a.o.Log.Info("refused a planned action; its pods are decided on again", "controller", "provisioner", story.DecisionKey, trace.IDOf(ctx), "action", r.Action, "code", r.Code, "detail", r.Detail)
 	}
 	a.events.unplaced(a.o.State, p.Unplaced)
 	return out
@@ -191,15 +195,21 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 	return out
 }
 
-// create writes the claims, so many at a time, and tells the state of each at once.
+// create writes the claims, so many at a time, and tells the state of each at once. They bear the ID of ctx.
 func (a *Applier) create(ctx context.Context, launches []*launching) {
 	g := guard.Group{Limit: a.o.Parallel}
 	for _, launch := range launches {
 		launch.unsure = true // until it is known; so it stays if something panics
 		g.Go("apply.create", func() error {
 			launch.err = guard.Run("apply.create", func() error {
+				ctx, span := a.o.Trace.Start(ctx, "nodeclaim.create")
+				defer span.End()
+				sign(ctx, launch.claim, span)
 				var err error
-				if launch.unsure, err = a.createOne(ctx, launch.claim); err == nil {
+				launch.unsure, err = a.createOne(ctx, launch.claim)
+				span.Fail(err)
+				story.Describe(span, launch.claim)
+				if err == nil {
 					a.o.State.Assume(launch.claim, expected(launch.node, launch.offered), launch.pods, a.o.Now().Add(a.o.ClaimTTL))
 				}
 				return err
@@ -208,6 +218,15 @@ func (a *Applier) create(ctx context.Context, launches []*launching) {
 		})
 	}
 	_ = g.Wait() // each has its own
+}
+
+// sign writes on a claim which decision asks for it, and where its trace goes on.
+func sign(ctx context.Context, claim *karpv1.NodeClaim, span *trace.Span) {
+	for key, value := range map[string]string{story.DecisionAnnotation: trace.IDOf(ctx), story.TraceparentAnnotation: span.Traceparent()} {
+		if value != "" {
+			claim.Annotations[key] = value
+		}
+	}
 }
 
 // createOne creates the claim under a name that is chosen here, so that a call whose reply was lost can be made again

@@ -10,9 +10,11 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // HoldUntilAnnotation is on NodeClaims that consolidation leaves alone for a time; its value (RFC 3339) is until when.
@@ -45,7 +47,7 @@ type Order struct {
 //
 // Concurrency: safe.
 func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
-	launches, err := a.launch(ctx, o)
+	launches, err := a.launch(trace.WithID(ctx, o.Command), o)
 	var out []Created
 	for _, b := range launches {
 		if b.err != nil {
@@ -59,7 +61,7 @@ func (a *Applier) Replace(ctx context.Context, o Order) ([]Created, error) {
 			Claim: b.claim.Name, Pool: b.pool.Name, Pods: len(b.pods), Planned: b.node,
 			Relaxed: b.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.said(b, "disruption", len(b.pods), "command-id", o.Command)
+		a.said(b, "disruption", b.pods, story.DecisionKey, o.Command, story.CommandKey, o.Command)
 	}
 	return out, err
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
-// Stock launches instances that no pod has asked for. Each is admitted by itself.
+// Stock launches instances that no pod has asked for. Each is admitted by itself. The ID of ctx (trace.WithID) is that of the
+// decision.
 //
 // Concurrency: safe.
 func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) Outcome {
@@ -36,7 +39,7 @@ func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*clus
 		out.Created = append(out.Created, Created{
 			Claim: b.claim.Name, Pool: b.pool.Name, Planned: b.node, Relaxed: b.claim.Annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] == "true",
 		})
-		a.said(b, "static.provisioning", 0)
+		a.said(b, "static.provisioning", nil, story.DecisionKey, trace.IDOf(ctx))
 	}
 	return out
 }

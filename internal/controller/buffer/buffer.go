@@ -83,7 +83,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		case <-t.C:
 		}
 		if err := c.o.Recover("capacitybuffer", func() error { return c.Round(ctx) }); err != nil && ctx.Err() == nil {
-			c.o.Log.Error("writing the status of capacity buffers", "error", err)
+			c.o.Log.Error("writing the status of capacity buffers failed; it is tried again", "error", err)
 		}
 		t.Reset(again)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 )
 
 // uninitialized reports whether a claim's node joined long ago and still can't take pods, and why.
@@ -44,7 +45,7 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 	if !over {
 		if l.speak(claim.UID) {
 			index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, events.NodeNotInitialized, text)
-			l.Log.Warn("a node joined long ago and can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
+			l.Log.Warn("a node joined long ago and can't take pods; it is ended only where --kerf-initialization-timeout says when", append(story.Of(claim), "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)...)
 		}
 		return nil
 	}
@@ -54,6 +55,6 @@ func (l *Loop) slow(ctx context.Context, claim *karpv1.NodeClaim, now time.Time)
 	l.ended[claim.UID] = true
 	index.Tell(ctx, l.Client, l.Recorder, claim.DeepCopy(), corev1.EventTypeWarning, events.InitializationTimeout, fmt.Sprintf("%s; it is given up after %s", text, l.Timeout))
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "initialization_timeout", index.TerminationMode(claim))
-	l.Log.Warn("gave up a node that can't take pods", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)
+	l.Log.Warn("gave up a node that can't take pods; it is drained, and its pods get room elsewhere", append(story.Of(claim), "nodeclaim", claim.Name, "node", claim.Status.NodeName, "since", since, "why", why)...)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
@@ -19,6 +20,8 @@ import (
 type Server struct {
 	// URL such as http://127.0.0.1:8080, with or without a path; the path is not used.
 	URL string
+	// Client sends the token that the controller wants (setup/leader); nil sends none.
+	Client *http.Client
 }
 
 // answerTimeout bounds one answer of a controller.
@@ -113,7 +116,14 @@ func (s Server) get(ctx context.Context, path string, read func(io.Reader) error
 	if err != nil {
 		return fmt.Errorf("asking %s: %w", at, err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := s.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	resp, err := client.Do(req)
+	if none, ok := errors.AsType[*access.NoToken](err); ok {
+		return fmt.Errorf("%s: %w", at, none)
+	}
 	if err != nil {
 		return fmt.Errorf("asking the controller: %w\n%s", err, forwardHint)
 	}
@@ -128,9 +138,11 @@ func (s Server) get(ctx context.Context, path string, read func(io.Reader) error
 }
 
 func refusal(at, path string, resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4000))
 	said := strings.TrimSpace(string(text))
 	switch {
+	case resp.Header.Get(access.Header) != "":
+		return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
 	case resp.StatusCode == http.StatusNotFound && path == Path:
 		return fmt.Errorf("%s: the controller keeps no decisions.\n%s", at, keepHint)
 	case resp.StatusCode == http.StatusNotFound:

@@ -1,10 +1,8 @@
 package decisions_test
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -19,8 +17,6 @@ func TestTheLastDecisionOnNodesIsServed(t *testing.T) {
 	ring := decisions.NewRing(1, 1<<20, slog.New(slog.DiscardHandler))
 	ask := func() *httptest.ResponseRecorder {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, decisions.KeptPath, nil)
-		req.RemoteAddr, req.Host = "127.0.0.1:1", "localhost:8080"
-		req = req.WithContext(context.WithValue(req.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
 		w := httptest.NewRecorder()
 		decisions.Handler(ring).ServeHTTP(w, req)
 		return w

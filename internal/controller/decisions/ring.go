@@ -119,7 +119,7 @@ func (r *Ring) work() {
 		})
 		r.mu.Lock()
 		if err != nil {
-			r.log.Error("a decision could not be recorded", "error", err)
+			r.log.Error("a decision could not be recorded; it was carried out, and kerf explain does not know it", "error", err)
 			continue
 		}
 		r.insert(e)

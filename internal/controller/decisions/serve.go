@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 
@@ -20,8 +19,7 @@ var errNone = errors.New("no decision of that ID is kept (any more)")
 // pods, namespaces and nodes replaced), nodes as they are now under NowPath, and why
 // pods wait that no decision is about under PodPath.
 //
-// Problems hold the names and labels of all pods. They are therefore served only to callers on the same host, which is
-// what a port-forward is, so that whoever reads them is one whom the cluster lets forward ports to the controller.
+// Problems hold the names and labels of all pods: who serves the handler decides who may ask (controller/access).
 func Handler(r *Ring) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
@@ -30,55 +28,16 @@ func Handler(r *Ring) http.Handler {
 	mux.HandleFunc("GET "+NowPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveNow(w, req, r) })
 	mux.HandleFunc("GET "+PodPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveWaiting(w, req, r) })
 	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
-	return SameHost(mux, "decisions hold the names and labels of all pods and are served to this host only; "+
-		"use kubectl port-forward to the controller's pod and ask there")
-}
-
-// SameHost lets those ask next who ask from the same host, which is what a port-forward is, and says why to all others.
-//
-// The address that was called counts as much as the caller's: the sidecar of a service mesh passes on what other pods ask
-// from an address of this host, but to the pod's own address. What a proxy or a browser's page has passed on is refused too.
-func SameHost(next http.Handler, why string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		called, _ := req.Context().Value(http.LocalAddrContextKey).(net.Addr)
-		if called == nil || !loopback(called.String()) || !loopback(req.RemoteAddr) || !local(req.Host) || passedOn(req.Header) {
-			http.Error(w, why, http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, req)
-	})
-}
-
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && ip != nil && ip.IsLoopback()
-}
-
-// local reports whether a caller knows the server by a name of its own host. A page in a browser can have its own name lead
-// to this host, but not call it by another.
-func local(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.Trim(host, "[]")
-	}
-	ip := net.ParseIP(name)
-	return name == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// passedOn reports whether a request bears what proxies add: Envoy and those that are built on it, Linkerd, and others.
-func passedOn(h http.Header) bool {
-	for name := range h {
-		if name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "L5d-") {
-			return true
-		}
-	}
-	return false
+	return mux
 }
 
 func serveFile(w http.ResponseWriter, req *http.Request, r *Ring) {
 	id := strings.TrimSuffix(req.PathValue("id"), record.Extension)
 	file, ok := r.File(id)
+	if !ok && id == Latest {
+		http.Error(w, "nothing has been decided since this controller began to lead: it decides when pods wait for a node, and keeps no decision over a restart", http.StatusNotFound)
+		return
+	}
 	if !ok {
 		http.Error(w, errNone.Error()+"; "+Path+" lists those that are", http.StatusNotFound)
 		return

@@ -16,6 +16,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -33,6 +34,7 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 	if !ready {
 		return look, false, nil
 	}
+	q.replacementsReady(ctx, f)
 	if left := Settle - q.Clock.Since(f.begun); left > 0 {
 		return left, false, nil
 	}
@@ -180,6 +182,9 @@ func (q *Queue) remove(ctx context.Context, f *execution, g Going) error {
 	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() {
 		return err
 	}
+	if claim, err = q.sign(ctx, f, claim); err != nil || claim == nil {
+		return err
+	}
 	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionTerminating, f.Command.reason())
 	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q: %w", g.Claim, err))
@@ -187,7 +192,7 @@ func (q *Queue) remove(ctx context.Context, f *execution, g Going) error {
 	labels := []string{strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), terminationMode(claim)}
 	q.Metrics.NodeClaimsDisrupted.WithLabelValues(labels...).Inc()
 	q.Metrics.Disruption.Pods.WithLabelValues(labels...).Add(float64(f.moves[g.Node]))
-	q.Log.Info("removing node", "command-id", f.id, "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)
+	q.Log.Info("removing node", append(story.Of(claim), "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)...)
 	return nil
 }
 

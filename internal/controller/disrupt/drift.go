@@ -107,6 +107,7 @@ func (d *Drift) Round(ctx context.Context) error {
 		if d.Clock.Since(d.searched) < d.rest {
 			return nil
 		}
+		defer d.evaluated(begun)
 		started, err := d.replace(ctx, v)
 		static, errStatic := d.replaceStatic(ctx, v)
 		d.rest = 0
@@ -116,6 +117,11 @@ func (d *Drift) Round(ctx context.Context) error {
 		}
 		return errors.Join(err, errStatic)
 	})
+}
+
+// evaluated notes how long it took to evaluate what drifted.
+func (d *Drift) evaluated(begun time.Time) {
+	d.Metrics.Disruption.Evaluation.WithLabelValues("drifted", "").Observe(d.Clock.Since(begun).Seconds())
 }
 
 // countDrifted is how many nodes drifted that are not going.
@@ -303,7 +309,9 @@ func (d *Drift) start(ctx context.Context, commands []Command) (started int, err
 		case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
 			errs[i] = nil
 		case errors.As(err, &refused), moot(err):
-			d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "because", err)
+			if !undone(err) {
+				d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "why", err)
+			}
 			errs[i] = nil
 		}
 	}

@@ -60,7 +60,7 @@ var gates = []gate{
 		return when(s.pods.Held != "" && !s.waived, disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: s.pods.Held})
 	}},
 	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.pods.Refused != "" && !s.waived, disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Detail: string(s.pods.Refusal)})
+		return when(s.pods.Refused != "" && !s.waived, disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Want: s.pods.Guardian, Detail: string(s.pods.Refusal)})
 	}},
 	{closed: func(s *subject) (disrupt.Reason, time.Time) {
 		return when(nominated(s.node), disrupt.Reason{Code: disrupt.Nominated})

@@ -95,7 +95,7 @@ func (l *Loop) Launched(launched []Launch) {
 		return
 	}
 	until, _, _ := l.Breaker.Open(l.Clock.Now())
-	l.Log.Warn("consolidation that moves pods is held", "until", until, "because", why)
+	l.Log.Warn("consolidation that moves pods is held", "until", until, "why", why)
 	for _, p := range l.State.Pools() {
 		l.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
 	}
@@ -117,7 +117,7 @@ func (l *Loop) round(ctx context.Context) error {
 		l.restored = true
 	}
 	if err := l.writeBreaker(ctx); err != nil {
-		l.Log.Error("writing that consolidation is held; it is tried again", "error", err)
+		l.Log.Error("writing on the NodePools that consolidation is held failed; it is tried again", "error", err)
 	}
 	snapshot := l.State.Snapshot()
 	if began.Before(l.rest) || snapshot == l.seen && began.Before(l.due) {
@@ -130,9 +130,12 @@ func (l *Loop) round(ctx context.Context) error {
 		l.Options.Start = 0
 	}
 	v := l.gather(ctx, snapshot)
+	end := l.Metrics.Work.Begin("disruption")
 	d := l.engine.Decide(v.problem)
+	end()
 	took := l.Clock.Since(began)
-	l.Metrics.Disruption.Evaluation.WithLabelValues("all", "all").Observe(took.Seconds())
+	l.Metrics.Disruption.Evaluation.WithLabelValues("underutilized", "multi").Observe(took.Seconds())
+	l.Metrics.SchedulingDuration.WithLabelValues("disruption").Observe(took.Seconds())
 	l.turned = len(d.Moves) == 0 && d.Next == 0
 	l.seen, l.due, l.rest = snapshot, began.Add(safety), began.Add(leisure*took)
 	if !v.next.IsZero() && v.next.Before(l.due) {
@@ -209,7 +212,7 @@ func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 		}
 	}
 	if len(out) < len(moves) {
-		l.Log.Debug("consolidation that moves pods is held", "until", until, "because", why)
+		l.Log.Debug("consolidation that moves pods is held", "until", until, "why", why)
 	}
 	return out
 }
@@ -270,7 +273,9 @@ func (l *Loop) begin(ctx context.Context, v *view, c Command) (id string, err er
 	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
 		return "", nil
 	case errors.As(err, &refused), moot(err):
-		l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "because", err)
+		if !undone(err) {
+			l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
+		}
 		l.reporter.refused(v, c, err)
 		return "", nil
 	case err != nil:

@@ -190,7 +190,7 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.pool.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyWhenEmpty
 			h.cache.SetPool(h.pool)
 		}, event: "Unconsolidatable", says: "empty"},
-		"moving that is not paid back": {loop: func(l *Loop) { l.Options.PodPrice = 10_000_000_000 }, event: "Unconsolidatable", says: "held to cost"},
+		"moving that is not paid back": {loop: func(l *Loop) { l.Options.PodPrice = 10_000_000_000 }, event: "Unconsolidatable", says: "assumed to cost"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

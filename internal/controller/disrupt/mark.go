@@ -12,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -30,6 +32,8 @@ type order struct {
 	Policy       karpv1.ConsolidationPolicy `json:"policy,omitempty"`
 	Kind         string                     `json:"kind,omitempty"`
 	Eventual     bool                       `json:"eventual,omitempty"`
+	// Traceparent is the span below which the rest of the command is recorded; empty while traces are off.
+	Traceparent string `json:"traceparent,omitempty"`
 	// ForeignTaint: somebody else had put the taint on the node before. It stays when the mark is taken back.
 	ForeignTaint bool `json:"foreignTaint,omitempty"`
 }
@@ -84,16 +88,19 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 		return fmt.Errorf("marking node %s: %w", g.Node, err)
 	}
 	f.saw(node)
+	launched := ""
 	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
 			return errGone
 		}
 		claim.StatusConditions().WithClock(q.Clock.Now).SetTrueWithReason(karpv1.ConditionTypeDisruptionReason, string(f.Cause), f.Why)
+		launched = claim.Annotations[story.TraceparentAnnotation]
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("marking nodeclaim %s: %w", g.Claim, err)
 	}
+	f.span.Link(launched)
 	return nil
 }
 
@@ -151,13 +158,19 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 	if g.Claim == "" {
 		return nil
 	}
+	signed := false
 	err := q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
 			return errGone
 		}
 		claim.StatusConditions().WithClock(q.Clock.Now).Clear(karpv1.ConditionTypeDisruptionReason)
+		signed = claim.Annotations[story.EndedByAnnotation] != ""
 		return nil
 	})
+	if err == nil && signed { // its deletion had failed
+		off := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, story.EndedByAnnotation)
+		err = q.Client.Patch(ctx, &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: g.Claim}}, client.RawPatch(types.MergePatchType, off))
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("taking the mark off nodeclaim %s: %w", g.Claim, err)
 	}

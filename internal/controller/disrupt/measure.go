@@ -24,6 +24,13 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 	for _, cause := range []disrupt.Cause{disrupt.Empty, disrupt.Underutilized} {
 		m.Eligible.WithLabelValues(strings.ToLower(string(cause))).Set(float64(eligible[cause]))
 	}
+	for _, s := range d.Scores {
+		decision := "rejected"
+		if s.Approved {
+			decision = "approved"
+		}
+		m.Score.WithLabelValues(decision, s.Pool, string(disrupt.Balanced)).Observe(s.Value)
+	}
 	if d.Stats.NotLookedAt > 0 {
 		m.Timeouts.WithLabelValues("single").Inc()
 	}

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // Times of a command.
@@ -72,6 +74,8 @@ type Queue struct {
 	Clock     clock.Clock
 	// InTurn has new nodes take the pods of their command one after the other; see Candidates.
 	InTurn bool
+	// Trace may be nil.
+	Trace *trace.Tracer
 	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Finished func(c Command, failed string)
 
@@ -97,13 +101,36 @@ type execution struct {
 	// takenOver: it is a former leader's, and its pods have to be reserved for the room again before they leave.
 	takenOver bool
 	// moot: it was not begun because a node had gone already, which says nothing about the others.
-	moot  bool
-	all   []Going        // that were to go
-	told  bool           // that replacements are waited for
-	moves map[string]int // pods that leave with a node, by its name, as they were last counted
+	moot    bool
+	all     []Going        // that were to go
+	told    bool           // that replacements are waited for
+	said    bool           // that it is under way, in the log
+	reached bool           // that its replacements are initialized, as a span
+	moves   map[string]int // pods that leave with a node, by its name, as they were last counted
+
+	span *trace.Span // of its begin; nil where that is another process's
 
 	mu      sync.Mutex
 	objects map[string]*corev1.Node // as they were last written, for events
+}
+
+// UnderWay are the commands that have been begun and are not over, the oldest first: their cause, all nodes that they began with,
+// what comes in their place, and why.
+func (q *Queue) UnderWay() []Command {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var found []*execution
+	for _, x := range q.executions {
+		if !slices.Contains(found, x) {
+			found = append(found, x)
+		}
+	}
+	slices.SortFunc(found, func(a, b *execution) int { return cmp.Or(a.begun.Compare(b.begun), strings.Compare(a.id, b.id)) })
+	out := make([]Command, len(found))
+	for i, x := range found {
+		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving}
+	}
+	return out
 }
 
 func (f *execution) saw(node *corev1.Node) {
@@ -127,7 +154,7 @@ func (q *Queue) Run(ctx context.Context) error {
 			break
 		}
 		if ctx.Err() == nil {
-			q.Log.Error("taking over disruptions that a former leader had begun", "error", err, "retry_in", pause)
+			q.Log.Error("taking over the disruptions of a former leader failed; none is begun until it succeeds", "error", err, "retry_in", pause)
 		}
 		select {
 		case <-ctx.Done():
@@ -207,15 +234,35 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	}
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
+	short, span := q.Trace.StartAt(trace.WithID(short, f.id), "disruption", f.begun)
+	defer span.End()
+	f.describe(span)
+	f.span = span
+	f.order.Traceparent = span.Traceparent()
 	if err := q.begin(short, f); err != nil {
+		span.Fail(err)
 		f.moot = moot(err)
 		q.abandon(short, f, err.Error())
+		if f.said {
+			err = &undoneError{err}
+		}
 		return "", fmt.Errorf("disruption %s: %w", f.id, err)
 	}
 	q.begun(f)
-	q.Log.Info("disrupting node(s)", f.said()...)
 	q.execute(f)
 	return f.id, nil
+}
+
+// undoneError is of a command whose begin is in the log, and so is that it was taken back.
+type undoneError struct{ error }
+
+// Unwrap is why.
+func (e *undoneError) Unwrap() error { return e.error }
+
+// undone reports whether an error of Start is in the log.
+func undone(err error) bool {
+	var u *undoneError
+	return errors.As(err, &u)
 }
 
 // moot reports whether a command could not begin because one of its nodes had gone, or was part of another one.
@@ -245,7 +292,10 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	if err := q.holdFilled(ctx, f); err != nil {
 		return err
 	}
-	errs := q.each(f.Nodes, func(g Going) error { return q.mark(ctx, f, g) })
+	marking, span := q.Trace.Start(ctx, "disruption.mark")
+	errs := q.each(f.Nodes, func(g Going) error { return q.mark(marking, f, g) })
+	span.Fail(errors.Join(errs...))
+	span.End()
 	var marked []Going
 	for i, err := range errs {
 		if err == nil {
@@ -266,6 +316,9 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 			}
 		}
 	}
+	// Said before its replacements are, so that the log has them in the order in which they came.
+	f.said = true
+	q.Log.Info("disrupting node(s)", f.line()...)
 	if len(f.NewNodes) == 0 && len(f.Placements) == 0 {
 		return nil
 	}
@@ -275,7 +328,10 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	if f.Hold > 0 {
 		o.Hold = f.begun.Add(f.Hold)
 	}
-	created, err := q.Launcher.Replace(ctx, o)
+	launching, span := q.Trace.Start(ctx, "disruption.launch")
+	created, err := q.Launcher.Replace(launching, o)
+	span.Fail(err)
+	span.End()
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
 		if c.Unsure {
@@ -363,7 +419,7 @@ func (q *Queue) execute(f *execution) {
 				return err
 			})
 			if err != nil && ctx.Err() == nil {
-				q.Log.Error("carrying out a disruption; it is tried again", "command-id", f.id, "error", err, "in", pause)
+				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
 				after, pause = pause, min(2*pause, mostAgain)
 			}
 			if err == nil {

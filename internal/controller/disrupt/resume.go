@@ -51,7 +51,7 @@ func (q *Queue) resume(ctx context.Context) error {
 			q.adopt(found, node, claim)
 		case forgotten(node, claim):
 			if err := q.heal(ctx, node, claim); err != nil {
-				q.Log.Error("removing a mark that belongs to no disruption; it is tried again", "node", node.Name, "error", err)
+				q.Log.Error("removing a mark that belongs to no disruption failed; it is tried again", "node", node.Name, "error", err)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale:
 			f.failed = "it was decided too long ago"
 		}
-		f.takenOver = true
+		f.takenOver, f.said = true, true
 		q.reserve(f)
 		q.Log.Info("took over a disruption", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 		q.execute(f)

@@ -36,7 +36,7 @@ func (r rounds) run(ctx context.Context, round func() error) error {
 			continue
 		}
 		if err := r.metrics.Recover(r.log, r.name, round); err != nil && ctx.Err() == nil {
-			r.log.Error(r.what, "error", err)
+			r.log.Error(r.what+" failed; it is tried again", "error", err)
 		}
 	}
 }

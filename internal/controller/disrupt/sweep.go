@@ -108,7 +108,7 @@ func (q *Queue) sweepOnce(ctx context.Context, before map[string]bool) (found ma
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		q.Log.Error("taking off marks that no disruption stands behind; it is tried again", "error", err)
+		q.Log.Error("taking off marks that no disruption stands behind failed; it is tried again", "error", err)
 	}
 	return found
 }

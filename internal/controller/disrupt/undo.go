@@ -12,6 +12,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 )
 
 // undo takes a command back: the nodes that are still there lose their marks, and replacements that nothing can have
@@ -31,7 +32,9 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	for _, g := range f.Nodes {
 		q.tell(f, g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
 	}
-	q.Log.Info("took a disruption back", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "because", f.failed)
+	if f.said {
+		q.Log.Warn("took a disruption back; its nodes are kept", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "why", f.failed)
+	}
 	return nil
 }
 
@@ -51,7 +54,7 @@ func (q *Queue) giveBack(ctx context.Context, name string) error {
 	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "command-id", claim.Annotations[index.CommandAnnotation])
+	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "decision-id", claim.Annotations[story.DecisionAnnotation], "command-id", claim.Annotations[index.CommandAnnotation])
 	return nil
 }
 
@@ -62,7 +65,7 @@ func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) 
 	}
 	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
-	q.Log.Info("kept a node that was to go", "command-id", f.id, "reason", f.Cause, "node", g.Node, "because", why)
+	q.Log.Info("kept a node that was to go", "command-id", f.id, "reason", f.Cause, "node", g.Node, "why", why)
 	for i := range f.Nodes {
 		if f.Nodes[i] == g {
 			f.Nodes = append(f.Nodes[:i:i], f.Nodes[i+1:]...)

@@ -139,7 +139,7 @@ func notGone(err error) error {
 func (c *Controller) claimsOfClass(ctx context.Context, o client.Object) []reconcile.Request {
 	var list karpv1.NodeClaimList
 	if err := c.Client.List(ctx, &list, client.MatchingFields{index.ClaimClass: o.GetName()}); err != nil {
-		c.Log.Error("listing the nodeclaims of a changed ec2nodeclass", "ec2nodeclass", o.GetName(), "error", err)
+		c.Log.Error("listing the nodeclaims of a changed ec2nodeclass failed; each is compared when it changes itself", "ec2nodeclass", o.GetName(), "error", err)
 		return nil
 	}
 	return requests(&list)
@@ -148,7 +148,7 @@ func (c *Controller) claimsOfClass(ctx context.Context, o client.Object) []recon
 func (c *Controller) claimsOfPool(ctx context.Context, o client.Object) []reconcile.Request {
 	var list karpv1.NodeClaimList
 	if err := c.Client.List(ctx, &list, client.MatchingLabels{karpv1.NodePoolLabelKey: o.GetName()}); err != nil {
-		c.Log.Error("listing the nodeclaims of a changed nodepool", "nodepool", o.GetName(), "error", err)
+		c.Log.Error("listing the nodeclaims of a changed nodepool failed; each is compared when it changes itself", "nodepool", o.GetName(), "error", err)
 		return nil
 	}
 	return requests(&list)

@@ -62,7 +62,7 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 func (c *Controller) Start(ctx context.Context) error {
 	for {
 		if err := c.Metrics.Recover(c.Log, "nodeclaim.drift", func() error { return c.look(ctx) }); err != nil && ctx.Err() == nil {
-			c.Log.Error("looking through instances for drift", "error", err)
+			c.Log.Error("looking through instances for drift failed; it is tried again", "error", err, "retry_in", sweep)
 		}
 		select {
 		case <-ctx.Done():

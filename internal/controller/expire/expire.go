@@ -25,6 +25,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 )
 
 // period is the longest between two looks at the claims; the next expiry that is known comes sooner.
@@ -209,6 +210,6 @@ func (l *Loop) end(ctx context.Context, d *due, now time.Time) error {
 	index.Tell(ctx, l.Client, l.Recorder, claim, corev1.EventTypeNormal, events.DisruptionTerminating,
 		fmt.Sprintf("the node is replaced at the age that expireAfter sets (%s)%s; its pods move once the instances that take them over are ready", claim.Spec.ExpireAfter.Duration, early))
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "expired", index.TerminationMode(claim))
-	l.Log.Info("ending an expired node", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "due", d.at, "began", now)
+	l.Log.Info("ending an expired node", append(story.Of(claim), "nodeclaim", claim.Name, "node", claim.Status.NodeName, "due", d.at, "began", now)...)
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -59,7 +60,7 @@ func (c *Collector) Start(ctx context.Context) error {
 	for round, failures := 0, 0; ; {
 		err := c.Metrics.Recover(c.Log, "garbage", func() error { return c.Round(ctx) })
 		if err != nil && ctx.Err() == nil {
-			c.Log.Error("comparing instances with nodeclaims", "error", err)
+			c.Log.Error("comparing instances with nodeclaims failed; it is tried again", "error", err)
 			failures++
 		} else {
 			round, failures = round+1, 0
@@ -234,6 +235,6 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 		return fmt.Errorf("ending a nodeclaim whose instance is gone: %w", err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues("garbage_collected", claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", "graceful").Inc()
-	c.Log.Info("deleted a nodeclaim whose instance is gone", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)
+	c.Log.Info("deleted a nodeclaim whose instance is gone", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)...)
 	return nil
 }

@@ -71,15 +71,15 @@ func rows() []row {
 	return []row{
 		{&corev1.Pod{}, PodNode, func(o client.Object) []string { return one(o.(*corev1.Pod).Spec.NodeName) }},
 		{&corev1.Node{}, NodeProviderID, func(o client.Object) []string { return one(o.(*corev1.Node).Spec.ProviderID) }},
-		{&corev1.Node{}, NodeCommand, func(o client.Object) []string { return one(commandOf(o.(*corev1.Node))) }},
+		{&corev1.Node{}, NodeCommand, func(o client.Object) []string { return one(CommandOf(o.(*corev1.Node))) }},
 		{&karpv1.NodeClaim{}, ClaimProviderID, func(o client.Object) []string { return one(o.(*karpv1.NodeClaim).Status.ProviderID) }},
 		{&karpv1.NodeClaim{}, ClaimClass, func(o client.Object) []string { return one(o.(*karpv1.NodeClaim).Spec.NodeClassRef.Name) }},
 		{&storagev1.VolumeAttachment{}, VolumeAttachmentNode, func(o client.Object) []string { return one(o.(*storagev1.VolumeAttachment).Spec.NodeName) }},
 	}
 }
 
-// commandOf is the command by which a node is to go, or goes already; empty if there is none.
-func commandOf(node *corev1.Node) string {
+// CommandOf is the command by which a node is to go, or goes already; empty if there is none.
+func CommandOf(node *corev1.Node) string {
 	if node.Annotations[intake.DisruptingAnnotation] == "" {
 		return ""
 	}
@@ -88,7 +88,7 @@ func commandOf(node *corev1.Node) string {
 
 // BesideInCommand lists the other nodes that go by the command by which a node goes; none if it goes by itself.
 func BesideInCommand(ctx context.Context, c client.Reader, node *corev1.Node) ([]string, error) {
-	command := commandOf(node)
+	command := CommandOf(node)
 	if command == "" {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -123,7 +124,7 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 	c.tell(ctx, claim, n.rule.eventType, n.rule.event, text)
 	c.tell(ctx, claim, warning, events.TerminatingOnInterruption, "the node is drained and its instance ended because of an interruption: "+n.rule.says)
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(string(n.kind), claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", mode(claim, n.rule)).Inc()
-	said := []any{"messageKind", n.kind, "nodeclaim", claim.Name, "action", "CordonAndDrain", "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at}
+	said := append(story.Of(claim), "messageKind", n.kind, "nodeclaim", claim.Name, "action", "CordonAndDrain", "node", claim.Status.NodeName, "provider_id", claim.Status.ProviderID, "said_at", n.at)
 	if !by.IsZero() {
 		said = append(said, "deadline", by)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 const (
@@ -78,6 +79,8 @@ type Controller struct {
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
 	Clock     clock.Clock
+	// Trace may be nil.
+	Trace *trace.Tracer
 
 	ledger ledger
 	report report
@@ -121,7 +124,7 @@ func (c *Controller) loop(ctx context.Context, name string, every time.Duration,
 	for ctx.Err() == nil {
 		err := c.Metrics.Recover(c.Log, name, func() error { return f(ctx) })
 		if err != nil && ctx.Err() == nil {
-			c.Log.Error("interruption handling", "loop", name, "error", err, "retry_in", every)
+			c.Log.Error("interruption handling failed; it is tried again", "loop", name, "error", err, "retry_in", every)
 		}
 		select {
 		case <-ctx.Done():

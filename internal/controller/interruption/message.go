@@ -59,7 +59,7 @@ func (c *Controller) handle(ctx context.Context, m *queue.Delivery) (kind string
 		case err != nil:
 			errs = append(errs, err)
 		case claim != nil:
-			errs = append(errs, c.act(ctx, claim.DeepCopy(), news{kind: event.Kind, rule: rule, at: event.Time, maintenance: event.Maintenance}))
+			errs = append(errs, c.actTraced(ctx, m, claim.DeepCopy(), news{kind: event.Kind, rule: rule, at: event.Time, maintenance: event.Maintenance}))
 		case c.early(m, event.Kind):
 			errs = append(errs, errEarly)
 		}

@@ -38,7 +38,9 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // patience is how long a claim waits for its next step before the reason for the wait is written to its status.
@@ -67,6 +69,8 @@ type memory struct {
 	instance *cloud.Instance
 	// priced is true when the price of instance has been told and counted.
 	priced bool
+	// told is true once it is in the log that instance was launched.
+	told bool
 	// launching is a launch that was begun and whose outcome has not been taken yet.
 	launching *launching
 	// written is the resource version of the last write.
@@ -106,6 +110,8 @@ type Controller struct {
 	// Instances may be nil.
 	Instances InstanceHealth
 	Waiting   Waiting
+	// Trace may be nil.
+	Trace *trace.Tracer
 	// Nominees may be nil: pods are not nominated then. Pods writes their status; it should be a client of its own, whose
 	// limits hold up nothing else.
 	Nominees Nominees
@@ -189,7 +195,8 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) && !stored.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
 		// Said once it is written: a write that lost against another is tried again, some times over in a busy cluster.
-		c.Log.InfoContext(ctx, "initialized nodeclaim", "nodeclaim", claim.Name, "node", claim.Status.NodeName, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+		c.Log.InfoContext(ctx, "initialized nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "node", claim.Status.NodeName, "after", c.Clock.Since(claim.CreationTimestamp.Time))...)
+		c.past(ctx, claim, "nodeclaim.initialize", karpv1.ConditionTypeRegistered)
 	}
 	return reconcile.Result{RequeueAfter: next.after}, nil
 }
@@ -218,8 +225,9 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 			if c.expired(ctx, claim) {
 				return outcome{deleted: true}, nil
 			}
-			c.Log.ErrorContext(ctx, "failed launching nodeclaim", "nodeclaim", claim.Name, "error", err)
-			return outcome{after: c.pause(claim)}, nil
+			wait := c.pause(claim)
+			c.Log.ErrorContext(ctx, "failed launching nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "error", err, "retry_in", wait, "given_up_at", claim.CreationTimestamp.Add(c.LaunchTimeout))...)
+			return outcome{after: wait}, nil
 		}
 		if gone || err != nil {
 			return outcome{deleted: gone}, err

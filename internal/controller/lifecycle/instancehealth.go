@@ -13,6 +13,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -75,7 +76,7 @@ func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) 
 		c.remember(claim).looked = before // another loop has written to it: at once again
 		return false
 	case err != nil:
-		c.Log.Error("giving up a nodeclaim whose instance has ended", "nodeclaim", claim.Name, "error", err)
+		c.Log.Error("giving up a nodeclaim whose instance has ended failed; it is tried again", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)...)
 		return false
 	}
 	return true
@@ -144,7 +145,7 @@ func (c *Controller) examined(ctx context.Context, claim *karpv1.NodeClaim) stri
 	}
 	text, err := c.Instances.Examine(ctx, claim.Status.ProviderID)
 	if err != nil {
-		c.Log.Warn("looking at an instance that never became a node", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)
+		c.Log.Warn("an instance that never became a node could not be examined; it is ended without", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)...)
 		return ""
 	}
 	return text + ". "

@@ -17,6 +17,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -54,8 +55,11 @@ func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone 
 	claim.Status.Allocatable = resourceList(instance.Allocatable)
 	claim.StatusConditions().WithClock(c.Clock.Now).SetTrue(karpv1.ConditionTypeLaunched)
 	planned, launched := c.priced(claim, instance)
-	c.Log.InfoContext(ctx, "launched nodeclaim", "nodeclaim", claim.Name, "provider_id", instance.ProviderID, "instance_type", instance.InstanceType,
-		"zone", instance.Zone, "capacity_type", instance.CapacityType, "price", launched, "planned_price", planned, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+	if known := c.remember(claim); !known.told { // a claim that could not be written comes here again
+		known.told = true
+		c.Log.InfoContext(ctx, "launched nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", instance.ProviderID, "instance_type", instance.InstanceType,
+			"zone", instance.Zone, "capacity_type", instance.CapacityType, "price", launched, "planned_price", planned, "launch_id", instance.LaunchID, "after", c.Clock.Since(claim.CreationTimestamp.Time))...)
+	}
 	return false, nil
 }
 
@@ -75,12 +79,10 @@ func (c *Controller) instance(ctx context.Context, claim *karpv1.NodeClaim) (*cl
 		if !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("reading ec2nodeclass %q: %w", claim.Spec.NodeClassRef.Name, err)
 		}
-		return nil, &cloud.Error{Op: "launching nodeclaim " + claim.Name, Class: cloud.ClassNotReady, Reason: "NodeClassNotFound",
-			Err: fmt.Errorf("ec2nodeclass %q does not exist", claim.Spec.NodeClassRef.Name)}
+		return nil, c.classNotReady(claim, "NodeClassNotFound", fmt.Errorf("ec2nodeclass %q does not exist", claim.Spec.NodeClassRef.Name))
 	}
 	if !class.DeletionTimestamp.IsZero() {
-		return nil, &cloud.Error{Op: "launching nodeclaim " + claim.Name, Class: cloud.ClassNotReady, Reason: "NodeClassTerminating",
-			Err: fmt.Errorf("ec2nodeclass %q is being deleted", class.Name)}
+		return nil, c.classNotReady(claim, "NodeClassTerminating", fmt.Errorf("ec2nodeclass %q is being deleted", class.Name))
 	}
 	if c.Waiting != nil {
 		if since, ok := c.Waiting.WaitingFor(claim.Name); ok {
@@ -91,12 +93,17 @@ func (c *Controller) instance(ctx context.Context, claim *karpv1.NodeClaim) (*cl
 	return known.take()
 }
 
+// classNotReady is the error of a launch that is not asked of the cloud. It counts as if the cloud had refused it, as in Karpenter,
+// where the cloud reads the class.
+func (c *Controller) classNotReady(claim *karpv1.NodeClaim, reason string, why error) error {
+	c.Metrics.CloudErrors.WithLabelValues("nodeclaim.lifecycle", "Create", "aws", "NodeClassNotReadyError").Inc()
+	return &cloud.Error{Op: "launching nodeclaim " + claim.Name, Class: cloud.ClassNotReady, Reason: reason, Err: why}
+}
+
 // launchFailed decides what a failed launch means: capacity that can't be had and classes that are not ready end the
 // claim, so that its pods are looked at anew; anything else is tried again until the launch timeout.
 func (c *Controller) launchFailed(ctx context.Context, claim *karpv1.NodeClaim, err error) (gone bool, _ error) {
 	class := cloud.ClassOf(err)
-	metric := map[cloud.ErrorClass]string{cloud.Exhausted: "InsufficientCapacityError", cloud.ClassNotReady: "NodeClassNotReadyError"}[class]
-	c.Metrics.CloudErrors.WithLabelValues("nodeclaim.lifecycle", "Create", "aws", metric).Inc()
 	c.tellPods(claim, err)
 	switch class {
 	case cloud.Exhausted:

@@ -12,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -46,7 +47,7 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 		message = fmt.Sprintf("no instance could be launched within %s; last failure: %s %s", c.LaunchTimeout, launched.Reason, launched.Message)
 	}
 	if err := c.giveUp(ctx, claim, reason, message); err != nil {
-		c.Log.Error("giving up a nodeclaim", "nodeclaim", claim.Name, "error", err)
+		c.Log.Error("giving up a nodeclaim failed; it is tried again", append(story.Of(claim), "nodeclaim", claim.Name, "reason", reason, "error", err)...)
 		return false
 	}
 	if c.Pools != nil {
@@ -62,6 +63,6 @@ func (c *Controller) giveUp(ctx context.Context, claim *karpv1.NodeClaim, reason
 		return fmt.Errorf("giving up (%s): %w", reason, err)
 	}
 	c.Metrics.NodeClaimsDisrupted.WithLabelValues(reason, claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey], "", index.TerminationMode(claim)).Inc()
-	c.Log.Info("gave up nodeclaim", "nodeclaim", claim.Name, "reason", reason, "message", message)
+	c.Log.Warn("gave up nodeclaim; its pods are decided on again", append(story.Of(claim), "nodeclaim", claim.Name, "reason", reason, "why", message)...)
 	return nil
 }

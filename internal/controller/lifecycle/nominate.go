@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
@@ -82,7 +84,10 @@ func (c *Controller) nominated(ctx context.Context, claim *karpv1.NodeClaim, nod
 		if len(pods) == 0 {
 			return true
 		}
-		n := &nominating{done: make(chan struct{})}
+		n := &nominating{done: make(chan struct{}), said: append(story.Of(claim), "nodeclaim", claim.Name), level: slog.LevelInfo}
+		if claim.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) {
+			n.level = slog.LevelDebug // again: the scheduler had tried another node for them
+		}
 		m.nominating = n
 		if c.answers == nil {
 			c.nominate(ctx, n, pods, node)
@@ -115,6 +120,9 @@ func (c *Controller) unseen(claim *karpv1.NodeClaim, node string) bool {
 type nominating struct {
 	done   chan struct{} // closed when all have been written, or will not be
 	failed atomic.Bool   // some could not be written for no reason of their pod
+	// said and level are of the line that tells of it; the claim is not read beside those who work on it.
+	said  []any
+	level slog.Level
 }
 
 func (c *Controller) nominees(claim, node string) []*corev1.Pod {
@@ -130,8 +138,9 @@ func (c *Controller) nominationsPause() bool { return c.Clock.Now().UnixNano() <
 func (c *Controller) nominate(ctx context.Context, n *nominating, pods []*corev1.Pod, node string) {
 	defer close(n.done)
 	slots := c.nominations()
+	written := make([]bool, len(pods))
 	g := &guard.Group{}
-	for _, p := range pods {
+	for i, p := range pods {
 		slots <- struct{}{} // in the order of nodes: the first one takes pods while others are written to
 		g.Go("lifecycle.nominate", func() error {
 			defer func() { <-slots }()
@@ -142,6 +151,8 @@ func (c *Controller) nominate(ctx context.Context, n *nominating, pods []*corev1
 			if !c.nominateOne(ctx, p, node) {
 				c.Nominees.NotNominated(p)
 				n.failed.Store(true)
+			} else {
+				written[i] = true
 			}
 			return nil
 		})
@@ -149,12 +160,26 @@ func (c *Controller) nominate(ctx context.Context, n *nominating, pods []*corev1
 	if g.Wait() != nil {
 		n.failed.Store(true) // a panic
 	}
+	c.sayNominated(ctx, n, node, pods, written)
 }
 
 // nominations are the places of those that write at a time.
 func (c *Controller) nominations() chan struct{} {
 	c.nominatingOnce.Do(func() { c.slots = make(chan struct{}, nominateAtOnce) })
 	return c.slots
+}
+
+// sayNominated tells which pods now wait for a node.
+func (c *Controller) sayNominated(ctx context.Context, n *nominating, node string, pods []*corev1.Pod, written []bool) {
+	var names []string
+	for i, p := range pods {
+		if written[i] {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	if len(names) > 0 {
+		c.Log.Log(ctx, n.level, "nominated pods", append(n.said, "node", node, "pods", len(names), "pod-names", story.List(len(names), story.PodsSaid, func(i int) string { return names[i] }))...)
+	}
 }
 
 // nominateOne nominates a pod that is still the one that is meant, waits, and is nominated to no node. It is false if that could
@@ -171,7 +196,7 @@ func (c *Controller) nominateOne(ctx context.Context, pod *corev1.Pod, node stri
 		return true
 	case ctx.Err() != nil:
 	case apierrors.IsForbidden(err):
-		c.pauseNominations(forbiddenFor, "the API refuses it", err)
+		c.pauseNominations(forbiddenFor, "the API refuses it; allow the controller to patch pods/status", err)
 	case late.Err() != nil:
 		c.pauseNominations(unansweredFor, "the API server did not answer within "+nominateWithin.String(), err)
 	default:
@@ -185,6 +210,6 @@ func (c *Controller) pauseNominations(d time.Duration, why string, err error) {
 	now := c.Clock.Now()
 	until := now.Add(d)
 	if before := c.nominateFrom.Swap(until.UnixNano()); before < now.UnixNano() {
-		c.Log.Info("pods are not nominated to the nodes that are launched for them: "+why, "until", until, "error", err)
+		c.Log.Warn("pods are not nominated to the nodes that are launched for them: "+why, "until", until, "error", err)
 	}
 }

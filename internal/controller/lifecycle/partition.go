@@ -6,6 +6,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
@@ -26,7 +27,7 @@ func (c *Controller) placed(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	instance, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
 	switch {
 	case err != nil:
-		c.Log.Warn("the partition of an instance could not be looked up, its node waits", "nodeclaim", claim.Name, "error", err)
+		c.Log.Warn("the partition of an instance could not be looked up; its node waits, and it is looked up again", append(story.Of(claim), "nodeclaim", claim.Name, "error", err)...)
 	case instance.PlacementGroup == "": // it stands in none; the labels are the NodePool's own
 		return true
 	case instance.Partition != 0:

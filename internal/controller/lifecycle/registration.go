@@ -17,6 +17,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -83,7 +84,8 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			}
 		}
 		c.Metrics.NodesCreated.WithLabelValues(claim.Labels[karpv1.NodePoolLabelKey], node.Labels[corev1.LabelTopologyZone]).Inc()
-		c.Log.InfoContext(ctx, "registered nodeclaim", "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))
+		c.Log.InfoContext(ctx, "registered nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name, "after", c.Clock.Since(claim.CreationTimestamp.Time))...)
+		c.past(ctx, claim, "nodeclaim.register", karpv1.ConditionTypeLaunched)
 	}
 	claim.Status.NodeName = node.Name
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)
@@ -120,6 +122,7 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 		delete(node.Annotations, intake.TurnKey)
 		node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, intake.IsTurnTaint), intake.TurnTaint(turn))
 	}
+	delete(node.Annotations, story.TraceparentAnnotation)
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
 }

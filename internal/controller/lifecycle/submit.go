@@ -9,6 +9,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -29,13 +30,14 @@ type launching struct {
 func (c *Controller) submit(ctx context.Context, known *memory, claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) {
 	l := &launching{done: make(chan struct{})}
 	known.launching = l
-	start, want := c.Clock.Now(), claim.DeepCopy()
+	want := claim.DeepCopy()
+	ctx, span := c.Trace.Start(story.Resume(ctx, c.Trace, claim), "nodeclaim.launch")
 	answer := func() {
 		l.err = guard.Run("lifecycle.launch", func() (err error) {
 			l.instance, err = c.Cloud.Launch(ctx, want, class)
 			return err
 		})
-		c.Metrics.CloudDuration.WithLabelValues("nodeclaim.lifecycle", "Create", "aws").Observe(c.Clock.Since(start).Seconds())
+		launchEnded(span, want, l.instance, l.err)
 		close(l.done)
 	}
 	if c.answers == nil {

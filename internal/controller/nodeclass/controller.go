@@ -98,7 +98,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, fmt.Errorf("resolving ec2nodeclass %q: %w", class.Name, err)
 	}
 	if err != nil {
-		c.Log.Error("resolving ec2nodeclass", "ec2nodeclass", class.Name, "error", err)
+		c.Log.Error("resolving ec2nodeclass failed in part; what was found before is kept, and it is tried again", "ec2nodeclass", class.Name, "error", err)
 	}
 	c.write(class, resolution)
 	if !equality.Semantic.DeepEqual(stored.Status, class.Status) {

@@ -20,6 +20,8 @@ type Recorder struct {
 	next   record.EventRecorder
 	window time.Duration
 	seed   maphash.Seed
+	// Heard, if set, is told of each event that is recorded. It must not block, and is set before the first event.
+	Heard func(object runtime.Object, eventType, reason, message string)
 
 	mu   sync.Mutex // makes a look and what follows from it one step
 	seen *cache.LRUExpireCache
@@ -42,6 +44,7 @@ func NewRecorder(next record.EventRecorder, window time.Duration, now func() tim
 // Event records an event unless an equal one was recorded within the window.
 func (r *Recorder) Event(object runtime.Object, eventType, reason, message string) {
 	if r.fresh(object, reason, message) {
+		r.tell(object, eventType, reason, message)
 		r.next.Event(object, eventType, reason, message)
 	}
 }
@@ -55,7 +58,14 @@ func (r *Recorder) Eventf(object runtime.Object, eventType, reason, format strin
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if r.fresh(object, reason, message) {
+		r.tell(object, eventType, reason, message)
 		r.next.AnnotatedEventf(object, annotations, eventType, reason, "%s", message)
+	}
+}
+
+func (r *Recorder) tell(object runtime.Object, eventType, reason, message string) {
+	if r.Heard != nil {
+		r.Heard(object, eventType, reason, message)
 	}
 }
 

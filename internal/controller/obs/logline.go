@@ -25,6 +25,8 @@ const controllerKey = "controller"
 // order: level, time, logger, caller (at debug level), message, commit, controller, controllerGroup, controllerKind, the
 // object that the controller works on by its kind, namespace, name, reconcileID, and what the line says.
 //
+// A line that says the same of the same object as one before is left out for a time, see again.
+//
 // Objects are maps under their kind, {"NodeClaim":{"name":"default-x7k2p"}}; keys are in kebab case. Errors of AWS bring
 // their code, operation, request, service and status.
 type lines struct {
@@ -32,6 +34,7 @@ type lines struct {
 	level  slog.Level
 	commit string
 	scopes []scope // what With and WithGroup said, outermost first
+	again  *again  // shared by all that With and WithGroup made
 }
 
 // scope is attributes that With added, or the group that WithGroup opened.
@@ -49,7 +52,7 @@ func newLines(to io.Writer, level, commit string) *lines {
 		lvl = slog.LevelError
 	}
 	return &lines{
-		json: slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.Level(-1 << 10), ReplaceAttr: value}), level: lvl, commit: commit,
+		json: slog.NewJSONHandler(to, &slog.HandlerOptions{Level: slog.Level(-1 << 10), ReplaceAttr: value}), level: lvl, commit: commit, again: &again{},
 	}
 }
 
@@ -71,6 +74,15 @@ func (l *lines) with(s scope) *lines {
 // Handle implements slog.Handler.
 func (l *lines) Handle(ctx context.Context, r slog.Record) error {
 	said := l.attrs(r)
+	if key, sampled := sameness(r, said); sampled {
+		repeated, say := l.again.see(key, r.Time)
+		if !say {
+			return nil
+		}
+		if repeated > 0 {
+			said = append(said, slog.Int("repeated", repeated))
+		}
+	}
 	head := []slog.Attr{
 		slog.String("level", levelName(r.Level)), slog.String("time", r.Time.UTC().Format(timeFormat)),
 		slog.String("logger", take(&said, "logger", "controller")),

@@ -42,8 +42,8 @@ func (l *lastPlaced) note(asPlanned bool) (ratio float64) {
 
 func placed(t table) Placed {
 	return Placed{
-		pods:  t.counter("kerf_pods_placed_total", "Pods that were bound after a decision had given them a place, by the decision (provisioning or disruption) and whether they, or pods just like them, are where it had them.", "decision", "as_planned"),
-		ratio: t.gauge("kerf_placement_as_planned_ratio", "Share of the last 1,000 of these pods that are where the decision had them. Absent before the first.", "decision"),
+		pods:  t.counter("kerf_pods_placed_total", "Pods that were bound after a decision had given them a place, by the decision (provisioning or disruption) and whether they, or identical pods, are where the decision placed them.", "decision", "as_planned"),
+		ratio: t.gauge("kerf_placement_as_planned_ratio", "Share of the last 1,000 of these pods that are where the decision placed them. Absent before the first.", "decision"),
 		mu:    new(sync.Mutex), last: map[string]*lastPlaced{"provisioning": {}, "disruption": {}},
 	}
 }

@@ -39,7 +39,7 @@ func (r Rounds) RunPaced(ctx context.Context, round func(context.Context) (time.
 			return err
 		})
 		if err != nil && ctx.Err() == nil {
-			r.Log.Error(r.Doing, "error", err)
+			r.Log.Error(r.Doing+" failed; it is tried again", "error", err, "retry_in", pause)
 		}
 		select {
 		case <-ctx.Done():

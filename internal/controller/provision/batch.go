@@ -43,6 +43,8 @@ type arrival struct {
 // arrivals are the pods of a batch that is complete.
 type arrivals struct {
 	pods []arrival
+	// first is when the first of them came; zero when none did.
+	first time.Time
 	// stream is set when more are likely to follow: pods came until the wait ended, or had come shortly before it began.
 	stream bool
 }
@@ -138,7 +140,7 @@ func (b *batch) wait(ctx context.Context) bool {
 func (b *batch) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken = arrivals{pods: b.pods, stream: b.count > 0 && (b.pause <= b.most || b.now().Sub(b.last) < b.idle && b.now().Sub(b.first) >= b.most)}
+	b.taken = arrivals{pods: b.pods, first: b.first, stream: b.count > 0 && (b.pause <= b.most || b.now().Sub(b.last) < b.idle && b.now().Sub(b.first) >= b.most)}
 	b.count, b.pods = 0, nil
 	select {
 	case <-b.signal: // what came until now is in the snapshot that is taken next

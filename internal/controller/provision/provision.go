@@ -16,12 +16,14 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/state/cache"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 const (
@@ -57,6 +59,10 @@ type Applier interface {
 
 // Meter is told what the loop does; all methods must be quick.
 type Meter interface {
+	// Begin tells that a decision begins; the function that it returns tells of its end.
+	Begin() (end func())
+	// Decided tells for which pods a decision has a place, and for which it has none.
+	Decided(placed, unplaced []cluster.PodRef)
 	// Solved tells of a decision: how long it took, and how many pods it was about.
 	Solved(took time.Duration, pods int)
 	// Unplaced counts the pods without a place by the code of the first reason.
@@ -98,7 +104,9 @@ type Options struct {
 	Check func(*pack.Problem, *plan.Plan) []Violation
 	// Record, when set, is given every decision once it is carried out; it must return at once and must not change it.
 	Record func(*record.Decision)
-	Meter  Meter
+	// Trace, if set, records each decision.
+	Trace *trace.Tracer
+	Meter Meter
 	// Recover runs a function and turns its panic into an error; nil is a plain one.
 	Recover func(name string, fn func() error) error
 	Log     *slog.Logger
@@ -114,6 +122,7 @@ type Controller struct {
 	expected expected
 	aside    aside
 	renew    func() // takes a new engine; nil where the solver is given
+	said     lastSaid
 	retryIn  time.Duration
 	retried  map[string]time.Time // when EC2 was last asked again for what a NodePool lacks
 }
@@ -212,14 +221,14 @@ func (c *Controller) step(ctx context.Context) time.Duration {
 		}
 		return err
 	})
-	if err != nil {
-		c.o.Log.Error("provisioning", "error", err)
-	}
 	if err == nil && !failed {
 		c.retryIn = 0
 		return SafetyInterval
 	}
 	c.retryIn = min(max(2*c.retryIn, 500*time.Millisecond), SafetyInterval)
+	if err != nil {
+		c.o.Log.Error("deciding on pending pods failed; nothing is launched for them until it succeeds", "error", err, "retry_in", c.retryIn)
+	}
 	return c.retryIn
 }
 
@@ -232,29 +241,37 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Meter.Unplaced(nil)
 		return apply.Outcome{}, nil
 	}
-	began := c.o.Now()
+	defer c.o.Meter.Begin()()
+	began, batch := c.o.Now(), c.batch.take()
+	id := story.NewID()
+	ctx, span := c.begin(trace.WithID(ctx, id), batch, began)
+	defer span.End()
 	asking, cancel := context.WithTimeout(ctx, c.o.BatchIdle)
-	more := c.expected.pods(asking, c.batch.take(), snapshot.Pending, began, c.o.Missing)
+	more := c.expected.pods(asking, batch, snapshot.Pending, began, c.o.Missing)
 	cancel()
-	problem := c.Problem(ctx, withPending(snapshot, more))
+	problem := c.problem(ctx, withPending(snapshot, more))
 	c.announceEmpty(problem)
-	p, problem, waits, err := c.solve(problem)
+	p, problem, waits, err := c.solveTraced(ctx, problem)
 	if err == nil && len(more) > 0 && leavesOut(p, more) {
 		// What is to come must not take a place from what is there.
 		more = nil
-		p, problem, waits, err = c.solve(c.Problem(ctx, snapshot))
+		p, problem, waits, err = c.solveTraced(ctx, c.problem(ctx, snapshot))
 	}
 	if err != nil {
+		span.Fail(err)
 		return apply.Outcome{}, err
 	}
 	took := c.o.Now().Sub(began)
 	virtual := virtualPods(snapshot.Pending)
 	c.o.Meter.Solved(took, len(snapshot.Pending)-len(virtual))
 	solved := p
-	p, dropped := c.checked(problem, solved)
+	p, dropped := c.verify(ctx, problem, solved)
 	p = withUnplaced(without(p, more), waits)
 	p = c.oneRetry(problem, p, began)
-	out := c.o.Applier.Apply(ctx, p, problem.Pools)
+	c.o.Meter.Decided(decided(p))
+	c.say(ctx, id, snapshot.Pending, problem, p, virtual, len(more), took)
+	describe(span, len(snapshot.Pending)-len(virtual), p, unplaced(p, virtual))
+	out := c.apply(ctx, p, problem)
 	if c.o.Retry != nil {
 		for _, pool := range retryFor(problem, p) {
 			c.o.Retry(pool)
@@ -268,14 +285,21 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	if c.o.Record != nil {
 		c.o.Record(recorded(problem, solved, dropped, out))
 	}
-	level := slog.LevelInfo
-	if len(virtual) == len(snapshot.Pending) && len(out.Created) == 0 && len(out.Refused) == 0 {
-		level = slog.LevelDebug // nothing waits; it was looked whether there is still room
-	}
-	c.o.Log.Log(ctx, level, "decided on pending pods", "pods", len(snapshot.Pending)-len(virtual), "virtual_pods", len(virtual), "expected_pods", len(more), "generation", problem.Generation, "new_nodes", len(p.NewNodes),
-		"created", len(out.Created), "placed_on_existing", placed(p, virtual), "unplaced", unplaced(p, virtual), "refused", len(out.Refused),
-		"price_micro_usd_per_hour", int64(p.Price), "took", took)
 	return out, nil
+}
+
+// decided are the pods for which a plan has a place, and those for which it has none.
+func decided(p *plan.Plan) (placed, unplaced []cluster.PodRef) {
+	for i := range p.NewNodes {
+		placed = append(placed, p.NewNodes[i].Pods...)
+	}
+	for i := range p.Placements {
+		placed = append(placed, p.Placements[i].Pods...)
+	}
+	for i := range p.Unplaced {
+		unplaced = append(unplaced, p.Unplaced[i].Pods...)
+	}
+	return placed, unplaced
 }
 
 func placed(p *plan.Plan, virtual map[cluster.PodRef]bool) int {
@@ -325,8 +349,10 @@ func recoverPlainly(name string, fn func() error) (err error) {
 
 type noMeter struct{}
 
-func (noMeter) Solved(time.Duration, int)  {}
-func (noMeter) Unplaced(map[plan.Code]int) {}
-func (noMeter) Created(string, bool)       {}
-func (noMeter) Refused(apply.RefusalCode)  {}
-func (noMeter) Violated()                  {}
+func (noMeter) Begin() func()                 { return func() {} }
+func (noMeter) Decided(_, _ []cluster.PodRef) {}
+func (noMeter) Solved(time.Duration, int)     {}
+func (noMeter) Unplaced(map[plan.Code]int)    {}
+func (noMeter) Created(string, bool)          {}
+func (noMeter) Refused(apply.RefusalCode)     {}
+func (noMeter) Violated()                     {}

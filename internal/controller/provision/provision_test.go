@@ -23,6 +23,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	decision "github.com/kerf-sh/kerf/internal/engine/record"
@@ -83,6 +84,8 @@ type count struct {
 	unplaced map[plan.Code]int
 }
 
+func (c *count) Begin() func()                 { return func() {} }
+func (c *count) Decided(_, _ []cluster.PodRef) {}
 func (c *count) Solved(_ time.Duration, pods int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,6 +24,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 )
 
 const (
@@ -179,7 +180,7 @@ func (l *Loop) replace(ctx context.Context, p patient, now time.Time) error {
 	pool, capacityType := claim.Labels[karpv1.NodePoolLabelKey], claim.Labels[karpv1.CapacityTypeLabelKey]
 	index.Disrupted(ctx, l.Client, l.Metrics, claim, "unhealthy", "forceful")
 	l.Metrics.NodeClaimsRepaired.WithLabelValues(string(p.sign.Type), pool, capacityType, claim.Status.ImageID).Inc()
-	l.Log.Warn("replacing an unhealthy node", "nodeclaim", claim.Name, "node", p.node.Name, "condition", p.sign.Type, "status", p.sign.Status, "since", p.sign.LastTransitionTime.Time, "reason", p.sign.Reason)
+	l.Log.Warn("replacing an unhealthy node; it is drained, and its pods get room elsewhere", append(story.Of(claim), "nodeclaim", claim.Name, "node", p.node.Name, "condition", p.sign.Type, "status", p.sign.Status, "since", p.sign.LastTransitionTime.Time, "reason", p.sign.Reason)...)
 	return nil
 }
 
@@ -200,7 +201,7 @@ func (l *Loop) blocked(ctx context.Context, p patient, why string, now time.Time
 	if l.speak(p.claim.UID, now) {
 		text := fmt.Sprintf("the node's condition %s is %s (%s), and it is not replaced: %s", p.sign.Type, p.sign.Status, detail(p.sign), why)
 		index.Tell(ctx, l.Client, l.Recorder, p.claim.DeepCopy(), corev1.EventTypeWarning, events.NodeRepairBlocked, text)
-		l.Log.Warn("an unhealthy node is not replaced", "nodeclaim", p.claim.Name, "node", p.node.Name, "condition", p.sign.Type, "why", why)
+		l.Log.Warn("an unhealthy node is not replaced; it is as soon as that no longer holds", append(story.Of(p.claim), "nodeclaim", p.claim.Name, "node", p.node.Name, "condition", p.sign.Type, "why", why)...)
 	}
 	name := p.claim.Labels[karpv1.NodePoolLabelKey]
 	if name == "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
@@ -130,7 +131,7 @@ func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Tim
 		return nil
 	}
 	l.Metrics.NodeClaimsDisrupted.WithLabelValues(metricReason, claim.Labels[karpv1.NodePoolLabelKey], catalog.Reserved, "", "eventual").Inc()
-	l.Log.Info("giving up an instance of a capacity block that is about to end", "nodeclaim", claim.Name, "reservation", id, "end", end)
+	l.Log.Info("giving up an instance of a capacity block that is about to end", append(story.Of(claim), "nodeclaim", claim.Name, "reservation", id, "end", end)...)
 	return nil
 }
 

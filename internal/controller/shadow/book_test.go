@@ -1,8 +1,6 @@
 package shadow_test
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,31 +97,25 @@ func TestWhatWasMissedIsSummedOverTime(t *testing.T) {
 	}
 }
 
-func TestTheSummaryIsServedToThisHostOnly(t *testing.T) {
+func TestTheSummaryIsServed(t *testing.T) {
 	b := shadow.NewBook(noon)
 	b.Enter(round(time.Minute, []*cluster.Node{node("a", "web", 200_000)}, nil, &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Empty, Nodes: []string{"a"}, Saving: 200_000, Why: "no pods need it"}}}))
 	h := shadow.Handler(b.Summary)
-	ask := func(from, query string) (int, string) {
-		r := httptest.NewRequest(http.MethodGet, shadow.Path+query, nil)
-		r.RemoteAddr, r.Host = from, "localhost:8080"
-		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
+	ask := func(query string) (int, string) {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, shadow.Path+query, nil))
 		return w.Code, w.Body.String()
 	}
-	if code, _ := ask("10.0.0.1:7", ""); code != http.StatusForbidden {
-		t.Errorf("another host: %d", code)
-	}
-	code, text := ask("127.0.0.1:7", "")
+	code, text := ask("")
 	for _, want := range []string{"nothing was changed", "web", "$0.2", "-$0.2", "delete (Empty) in NodePool web: 1 times", "no pods need it"} {
 		if code != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%d, no %q in\n%s", code, want, text)
 		}
 	}
-	if code, text := ask("[::1]:7", "?format=json"); code != http.StatusOK || !strings.Contains(text, `"kerf": 0`) {
+	if code, text := ask("?format=json"); code != http.StatusOK || !strings.Contains(text, `"kerf": 0`) {
 		t.Errorf("%d\n%s", code, text)
 	}
-	if code, _ := ask("127.0.0.1:7", "?format=xml"); code != http.StatusBadRequest {
+	if code, _ := ask("?format=xml"); code != http.StatusBadRequest {
 		t.Errorf("another format: %d", code)
 	}
 }

@@ -70,7 +70,7 @@ func (l *Loop) Start(ctx context.Context) error {
 		if l.Recover == nil {
 			_ = round()
 		} else if err := l.Recover("shadow", round); err != nil {
-			l.Log.Error("deciding in the shadow", "error", err)
+			l.Log.Error("deciding in the shadow failed; it is tried again", "error", err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -117,6 +118,6 @@ func (c *Controller) end(ctx context.Context, pool *karpv1.NodePool, x candidate
 	c.ended[x.claim.UID] = true
 	index.Tell(ctx, c.o.Client, c.o.Recorder, x.claim.DeepCopy(), corev1.EventTypeNormal, events.DisruptionTerminating, fmt.Sprintf("NodePool %s is to have %d nodes, and has more", pool.Name, *pool.Spec.Replicas))
 	index.Disrupted(ctx, c.o.Client, c.o.Metrics, x.claim, "scale_down", index.TerminationMode(x.claim))
-	c.o.Log.Info("ending a node of a static nodepool that has too many", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "nodeclaim", x.claim.Name, "node", x.node.Name, "pods", len(x.node.Pods))
+	c.o.Log.Info("ending a node of a static nodepool that has too many", append(story.Of(x.claim), "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "nodeclaim", x.claim.Name, "node", x.node.Name, "pods", len(x.node.Pods))...)
 	return nil
 }

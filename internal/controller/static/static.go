@@ -24,11 +24,13 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 const (
@@ -190,7 +192,8 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.stuck[pool.Name] = at
 		return err
 	}
-	out := c.o.Launcher.Stock(ctx, bare, []*cluster.Pool{offered})
+	id := story.NewID()
+	out := c.o.Launcher.Stock(trace.WithID(ctx, id), bare, []*cluster.Pool{offered})
 	for _, x := range out.Created {
 		c.o.Metrics.NodeClaimsCreated.WithLabelValues("provisioned", x.Pool, fmt.Sprint(x.Relaxed)).Inc()
 	}
@@ -200,7 +203,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.stuck[pool.Name] = at
 		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.NoCompatibleInstanceTypes, "%d of %d missing nodes could not be launched: %s", missing-len(out.Created), missing, why(reasons, out.Refused))
 	}
-	c.o.Log.Info("launched nodes of a static nodepool", "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "launched", len(out.Created))
+	c.o.Log.Info("launched nodes of a static nodepool", story.DecisionKey, id, "nodepool", pool.Name, "replicas", *pool.Spec.Replicas, "had", n.staying, "launched", len(out.Created))
 	return nil
 }
 

@@ -31,7 +31,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // poll is how often an instance that is shutting down is asked about.
@@ -49,6 +51,8 @@ type Claims struct {
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Clock    clock.Clock
+	// Trace may be nil.
+	Trace *trace.Tracer
 }
 
 // Register adds the controller to mgr.
@@ -91,12 +95,15 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	if claim.Status.ProviderID != "" {
 		stored := claim.DeepCopy()
-		outcome, err := Terminator{c.Cloud, c.Clock}.End(ctx, claim.Status.ProviderID, claim)
+		outcome, err := Terminator{c.Cloud, c.Clock}.End(asked(ctx, c.Trace, claim), claim.Status.ProviderID, claim)
 		switch {
 		case err != nil:
 			return reconcile.Result{}, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, err)
 		case outcome == Ending:
-			if err := writeConditions(ctx, c.Client, stored, claim); err != nil && !apierrors.IsConflict(err) {
+			switch err := writeConditions(ctx, c.Client, stored, claim); {
+			case err == nil && !stored.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating):
+				c.Log.InfoContext(ctx, "terminating instance", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID)...)
+			case err != nil && !apierrors.IsConflict(err):
 				return reconcile.Result{}, err
 			}
 			return reconcile.Result{RequeueAfter: poll}, nil
@@ -126,7 +133,7 @@ func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, 
 	if err := c.Client.Status().Patch(ctx, claim, client.MergeFrom(stored)); client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the instance of nodeclaim %q, which was deleted before it had one: %w", claim.Name, err)
 	}
-	c.Log.Info("ending the instance of a nodeclaim that was deleted before its launch was written down", "nodeclaim", claim.Name, "provider_id", instance.ProviderID)
+	c.Log.Info("ending the instance of a nodeclaim that was deleted before its launch was written down", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", instance.ProviderID)...)
 	return false, nil
 }
 
@@ -180,6 +187,7 @@ func (c *Claims) finish(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if cond := claim.StatusConditions().Get(karpv1.ConditionTypeInstanceTerminating); cond.IsTrue() {
 		c.Metrics.InstanceTermination.WithLabelValues(pool).Observe(c.Clock.Since(cond.LastTransitionTime.Time).Seconds())
 	}
-	c.Log.InfoContext(ctx, "deleted nodeclaim", "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "node", claim.Status.NodeName, "after", took)
+	c.Log.InfoContext(ctx, "deleted nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "node", claim.Status.NodeName, "after", took)...)
+	c.ended(ctx, claim)
 	return nil
 }

@@ -35,7 +35,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // settle is the least time between the taint and the end of a drain: the scheduler may bind pods for a moment after the
@@ -60,6 +62,8 @@ type Nodes struct {
 	Log          *slog.Logger
 	Clock        clock.Clock
 	Replacements Replacements
+	// Trace may be nil.
+	Trace *trace.Tracer
 
 	permits  permits
 	memories sync.Map // of *memory by name of node; a node is worked on by one goroutine at a time
@@ -198,6 +202,7 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 		if err := writeConditions(ctx, n.Client, stored, claim); err != nil {
 			return reconcile.Result{}, err
 		}
+		n.sayProgress(ctx, node, stored, claim)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
@@ -223,7 +228,7 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 	if node.Spec.ProviderID == "" {
 		return 0, true, nil
 	}
-	outcome, err := Terminator{n.Cloud, n.Clock}.End(ctx, node.Spec.ProviderID, claim)
+	outcome, err := Terminator{n.Cloud, n.Clock}.End(asked(ctx, n.Trace, claim), node.Spec.ProviderID, claim)
 	if err != nil {
 		return 0, false, fmt.Errorf("terminating the instance of node %q: %w", node.Name, err)
 	}
@@ -241,7 +246,7 @@ func (n *Nodes) instanceLost(ctx context.Context, node *corev1.Node) bool {
 	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
 	if err != nil && !cloud.IsNotFound(err) {
 		// Pods can leave while the cloud can't be asked; the end of the instance asks it again.
-		n.Log.Warn("reading the instance of a node that is not ready", "node", node.Name, "error", err)
+		n.Log.Warn("the instance of a node that is not ready could not be read; the node is drained, and the instance is asked for again when it is ended", append(story.OfNode(node), "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)...)
 	}
 	return cloud.IsNotFound(err)
 }
@@ -252,7 +257,7 @@ func (n *Nodes) reportLost(node *corev1.Node, claim *karpv1.NodeClaim) {
 		return
 	}
 	n.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InstanceGone, "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
-	n.Log.Warn("instance is gone", "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)
+	n.Log.Warn("instance is gone, and Kerf has not ended it; its node is removed, and its pods get room elsewhere", append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)...)
 }
 
 // taint keeps new pods and load balancers off the node.
@@ -279,7 +284,7 @@ func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
 	if err := n.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("tainting node %q: %w", node.Name, err)
 	}
-	n.Log.InfoContext(ctx, "tainted node", "node", node.Name, "taint.Key", want.Key, "taint.Value", want.Value, "taint.Effect", want.Effect)
+	n.Log.InfoContext(ctx, "tainted node", append(story.OfNode(node), "node", node.Name, "taint.Key", want.Key, "taint.Value", want.Value, "taint.Effect", want.Effect)...)
 	return nil
 }
 
@@ -296,6 +301,6 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()
 	n.Metrics.NodesTermination.WithLabelValues(pool).Observe(n.Clock.Since(node.DeletionTimestamp.Time).Seconds())
 	n.Metrics.NodesLifetime.WithLabelValues(pool).Observe(n.Clock.Since(node.CreationTimestamp.Time).Seconds())
-	n.Log.InfoContext(ctx, "deleted node", "node", node.Name, "after", n.Clock.Since(node.DeletionTimestamp.Time))
+	n.Log.InfoContext(ctx, "deleted node", append(story.OfNode(node), "node", node.Name, "after", n.Clock.Since(node.DeletionTimestamp.Time))...)
 	return nil
 }

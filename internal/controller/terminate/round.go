@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -111,7 +112,7 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 		r.evictAll(ctx, evicted))
 	if err != nil && ctx.Err() == nil {
 		// Not returned: the pause after an error grows, and what is due by the instance's end must not wait for it.
-		r.Log.Warn("draining node", "node", r.node.Name, "error", err)
+		r.Log.Warn("some pods of a node that drains could not be evicted; it is tried again", append(story.OfNode(r.node), "node", r.node.Name, "error", err)...)
 	}
 	r.tell()
 }

@@ -106,15 +106,29 @@ func (p *Publisher) changed(before, after any) {
 		return 0
 	})
 	for i := range now {
-		was, known := metav1.ConditionUnknown, slices.Contains(initial, now[i].Type)
+		was, known, reason := metav1.ConditionUnknown, slices.Contains(initial, now[i].Type), ""
 		if at := slices.IndexFunc(old, func(c status.Condition) bool { return c.Type == now[i].Type }); at >= 0 {
-			was, known = old[at].Status, true
+			was, known, reason = old[at].Status, true, old[at].Reason
+		}
+		if known && was == metav1.ConditionUnknown && stuck(o, &now[i], reason) && p.limit.AllowN(p.Clock.Now(), 1) {
+			p.Recorder.Event(o, corev1.EventTypeWarning, now[i].Type, Text(&now[i], was))
+			continue
 		}
 		if !known || was == now[i].Status || !p.limit.AllowN(p.Clock.Now(), 1) {
 			continue
 		}
 		p.Recorder.Event(o, corev1.EventTypeNormal, now[i].Type, Text(&now[i], was))
 	}
+}
+
+// waiting are the reasons of a condition that is Unknown because nobody has looked yet, or another condition is.
+var waiting = []string{"", status.ReasonAwaitingReconciliation, status.ReasonReconcilingDependents, awsv1.ReasonDependenciesNotReady}
+
+// stuck tells whether a class has got a cause for which a condition stays Unknown, such as a role that does not exist: a class that
+// was never ready has no transition that would say so.
+func stuck(o client.Object, c *status.Condition, reason string) bool {
+	_, class := o.(*awsv1.EC2NodeClass)
+	return class && c.Status == metav1.ConditionUnknown && c.Reason != reason && !slices.Contains(waiting, c.Reason) && c.Message != ""
 }
 
 // Text is the message of a transition. Its form is what users' alerts match.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/guard"
@@ -54,6 +55,35 @@ func TestWhatIsATransition(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// A class that is made with a role that does not exist is never anything but Unknown.
+func TestAClassThatIsStuckFromTheBeginningHasAnEvent(t *testing.T) {
+	class := func(reason, message string) *awsv1.EC2NodeClass {
+		c := &awsv1.EC2NodeClass{}
+		c.SetConditions([]status.Condition{{Type: awsv1.ConditionTypeInstanceProfileReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message}})
+		return c
+	}
+	wrong := class("Unauthorized", "role nope")
+	for name, tc := range map[string]struct {
+		before, after *awsv1.EC2NodeClass
+		want          string
+	}{
+		"from nothing":   {&awsv1.EC2NodeClass{}, wrong, "Warning InstanceProfileReady Status condition transitioned, Type: InstanceProfileReady, Status: Unknown -> Unknown, Reason: Unauthorized, Message: role nope"},
+		"after waiting":  {class(status.ReasonAwaitingReconciliation, "m"), wrong, "Warning InstanceProfileReady Status condition transitioned, Type: InstanceProfileReady, Status: Unknown -> Unknown, Reason: Unauthorized, Message: role nope"},
+		"the same again": {wrong, class("Unauthorized", "role nope, request 2"), ""},
+		"it waits":       {&awsv1.EC2NodeClass{}, class(awsv1.ReasonDependenciesNotReady, "waiting"), ""},
+	} {
+		elected := make(chan struct{})
+		close(elected)
+		events := record.NewFakeRecorder(10)
+		p := &Publisher{Recorder: events, Elected: elected, Clock: clocktesting.NewFakeClock(time.Unix(0, 0)), limit: rate.NewLimiter(perSecond, burst)}
+		p.changed(tc.before, tc.after)
+		close(events.Events)
+		if got := <-events.Events; got != tc.want {
+			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (c *Controller) tell(ctx context.Context, list []cloud.ZoneShift) {
 	}
 	var pools karpv1.NodePoolList
 	if err := c.Client.List(ctx, &pools); err != nil {
-		c.Log.Warn("could not list nodepools to tell of zonal shifts", "error", err)
+		c.Log.Warn("could not list nodepools to tell of zonal shifts; no event is written, and the shift is heeded all the same", "error", err)
 		return // told of at the next look
 	}
 	c.known = now

@@ -103,7 +103,10 @@ func BenchmarkBound(b *testing.B) {
 		{"zones/pods=1000", func() *pack.Problem { return overAllZones(mix(1000, families, types, 1)) }},
 		{"zones/pods=3000", func() *pack.Problem { return overAllZones(mix(3000, families, types, 1)) }},
 		{"zones/pods=10000", func() *pack.Problem { return overAllZones(mix(10000, families, types, 1)) }},
+		{"generic/pods=100", func() *pack.Problem { return scenario.Generate(100, 400, 1) }},
+		{"generic/pods=1000", func() *pack.Problem { return scenario.Generate(1000, 400, 1) }},
 		{"generic/pods=5000", func() *pack.Problem { return scenario.Generate(5000, 400, 1) }},
+		{"generic/pods=20000", func() *pack.Problem { return scenario.Generate(20000, 400, 1) }},
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {

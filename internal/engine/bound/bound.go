@@ -35,8 +35,9 @@
 // side: each is worth no more than the room that it takes, priced by w, and what it is worth beyond that. Few weights
 // are enough, because instances of a family resemble each other; the checker tries them all. Where no weights do, because
 // pods leave room that is of no use to any other, the checker goes through the ways to fill the instance, class by class,
-// and keeps the worthiest of those that leave the same room, as long as the weights don't rule them out. Existing nodes
-// and reservations are judged by weights alone.
+// and keeps the worthiest of those that leave the same room, as long as the weights don't rule them out. Room that is left
+// counts for no more than the classes still to come are worth of it, by the weights or by any one resource: small pods are
+// often worth less of their room than large ones. Existing nodes and reservations are judged by weights alone.
 //
 // The pods of a class that is spread over zones have a value for each zone. The maximum skew and the pods that run leave
 // each zone a fewest and a most of them. They are worth what they are worth where that allows them to be worth least: each

@@ -1,6 +1,8 @@
 package bound
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/res"
@@ -8,9 +10,9 @@ import (
 
 const (
 	// maxSearch is how many ways to fill instances the checker looks at in all before it gives up.
-	maxSearch = 8_000_000
+	maxSearch = 16_000_000
 	// oneSearch is the same for a single instance.
-	oneSearch = 2_000_000
+	oneSearch = 4_000_000
 	// maxRoom is for how many resources it can tell ways apart.
 	maxRoom = 8
 )
@@ -43,8 +45,9 @@ type fillings struct {
 	w     *priced
 	limit wide
 	order []filler
-	// beyond holds what all from a position on is worth beyond the room that it takes.
+	// beyond holds what all from a position on is worth beyond the room that it takes, and tails how little it makes of room.
 	beyond []wide
+	tails  []tail
 	left   int
 }
 
@@ -57,6 +60,13 @@ type filler struct {
 	cost  wide
 }
 
+// tail is what the fillers from a position on make of room at most: by the weights, cut down to the best of them, and by each
+// resource alone.
+type tail struct {
+	cut  priced
+	each []uint64 // in the unit of weights; the largest number where a filler does not take the resource
+}
+
 // remains is what a filling leaves: room, and pods of the group that is being looked at.
 type remains struct {
 	room  [maxRoom]int64
@@ -64,26 +74,19 @@ type remains struct {
 }
 
 // list finds what fits the instance, groups first. Classes of one kind count as one, unless they share a limit per host
-// with others.
+// with others. They don't need to share it when the instance can be full of pods of their kind without it.
 func (f *fillings) list(m *carrier) {
-	k := f.k
 	at := map[[2]int]int{}
-	for class, v := range k.classes {
-		n := int64(0)
-		if m.allowed[class] && v.value > 0 {
-			n = k.most(m, class)
+	for class := range f.k.classes {
+		if f.k.sharedGroup(class) < 0 {
+			f.add(m, class, -1, at)
 		}
-		if n == 0 {
-			continue
+	}
+	for class, v := range f.k.classes {
+		group := f.k.sharedGroup(class)
+		if i, ok := at[[2]int{v.kind, -1}]; group >= 0 && !(ok && f.order[i].most == v.fits(m.room)) {
+			f.add(m, class, group, at)
 		}
-		key := [2]int{v.kind, k.sharedGroup(class)}
-		i, ok := at[key]
-		if !ok {
-			i = len(f.order)
-			at[key] = i
-			f.order = append(f.order, filler{req: v.req, value: v.value, group: key[1], cost: k.cost(f.w, v.req)})
-		}
-		f.order[i].most = min(f.order[i].most+n, v.fits(m.room))
 	}
 	slices.SortStableFunc(f.order, func(a, b filler) int {
 		if a.group != b.group {
@@ -104,7 +107,7 @@ func (f *fillings) list(m *carrier) {
 		}
 		members := slices.Clone(f.order[i:end])
 		slices.SortStableFunc(members, func(a, b filler) int { return f.excess(&b).compare(f.excess(&a)) })
-		sum, left := f.beyond[end], k.groupMost(m, x.group)
+		sum, left := f.beyond[end], f.k.groupMost(m, x.group)
 		for j := range members {
 			n := min(left, members[j].most)
 			sum = sum.add(f.excess(&members[j]).times(uint64(n)))
@@ -112,6 +115,80 @@ func (f *fillings) list(m *carrier) {
 		}
 		f.beyond[i] = sum
 	}
+	f.listTails()
+}
+
+// add makes a class part of the filler of its kind and group.
+func (f *fillings) add(m *carrier, class, group int, at map[[2]int]int) {
+	v, n := f.k.classes[class], int64(0)
+	if m.allowed[class] && v.value > 0 {
+		n = f.k.most(m, class)
+	}
+	if n == 0 {
+		return
+	}
+	key := [2]int{v.kind, group}
+	i, ok := at[key]
+	if !ok {
+		i = len(f.order)
+		at[key] = i
+		f.order = append(f.order, filler{req: v.req, value: v.value, group: group, cost: f.k.cost(f.w, v.req)})
+	}
+	f.order[i].most = min(f.order[i].most+n, v.fits(m.room))
+}
+
+// listTails finds how much of the weights the fillers from each position on are worth: in 2^20ths, rounded up.
+func (f *fillings) listTails() {
+	dims := f.k.schema.Len()
+	f.tails = make([]tail, len(f.order))
+	part, each := uint64(0), make([]uint64, dims)
+	for i := len(f.order) - 1; i >= 0; i-- {
+		x := &f.order[i]
+		for part < 1<<20 && x.cost.times(part).less((wide{lo: x.value}).shift(fine).shift(20)) {
+			part = min(1<<20, part+1<<10)
+		}
+		cut := make([]uint64, dims)
+		for r, w := range f.w.by {
+			p := product(w, part)
+			cut[r] = p.hi<<44 | p.lo>>20
+			if p.lo&(1<<20-1) != 0 {
+				cut[r]++
+			}
+			each[r] = max(each[r], perUnit(x.value, x.req[r], unitBits(f.k.schema.Name(r))))
+		}
+		f.tails[i] = tail{priced{by: cut}, slices.Clone(each)}
+	}
+}
+
+// perUnit is value*2^bits/amount, rounded up; the largest number if there is no amount or it does not fit.
+func perUnit(value uint64, amount int64, bitsOfUnit int) uint64 {
+	p := (wide{lo: value}).shift(bitsOfUnit)
+	if amount <= 0 || p.hi >= uint64(amount) {
+		return math.MaxUint64
+	}
+	q, rest := bits.Div64(p.hi, p.lo, uint64(amount))
+	if rest > 0 && q < math.MaxUint64 {
+		q++
+	}
+	return q
+}
+
+// atMost is what a filling of the worth may come to with the fillers from i on in the room that it leaves.
+func (f *fillings) atMost(worth wide, room *[maxRoom]int64, dims, i int) wide {
+	if i == len(f.order) {
+		return worth
+	}
+	t := &f.tails[i]
+	more := f.k.cost(&t.cut, room[:dims]).add(f.beyond[i])
+	for r := range dims {
+		if t.each[r] == math.MaxUint64 {
+			continue
+		}
+		if alone := product(t.each[r], uint64(room[r])).shift(fine - unitBits(f.k.schema.Name(r))); alone.less(more) {
+			more = alone
+		}
+	}
+	return worth.add(more)
 }
 
 // excess is what a pod is worth beyond the room that it takes.
@@ -152,8 +229,7 @@ func (f *fillings) extend(next map[remains]wide, x *filler, i int, left remains,
 		if f.left--; f.left < 0 || f.limit.less(worth) {
 			return false
 		}
-		ahead := worth.add(f.k.cost(f.w, left.room[:dims]))
-		if f.limit.less(ahead.add(f.beyond[i+1])) {
+		if f.limit.less(f.atMost(worth, &left.room, dims, i+1)) {
 			if known, ok := next[left]; !ok || known.less(worth) {
 				next[left] = worth
 			}
@@ -161,8 +237,8 @@ func (f *fillings) extend(next map[remains]wide, x *filler, i int, left remains,
 		if n == x.most || x.group >= 0 && left.group == 0 {
 			return true
 		}
-		if !f.limit.less(ahead.add(f.excess(x).times(uint64(x.most - n))).add(f.beyond[i+1])) {
-			return true
+		if !f.limit.less(f.atMost(worth, &left.room, dims, i)) {
+			return true // with more of x, too
 		}
 		for r := range dims {
 			if left.room[r] -= x.req[r]; left.room[r] < 0 {

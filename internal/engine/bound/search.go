@@ -64,6 +64,8 @@ type search struct {
 	// can't be cut any more.
 	earlier   [][]float64
 	wholePods bool
+	// hopeful is set while a quick look at fillings is taken for the truth, though it may miss some.
+	hopeful bool
 	// thorough is set to look at more ways to fill an instance than are needed to find good ones.
 	thorough  bool
 	bestBound float64

@@ -15,6 +15,7 @@ const maxDims = 6
 // Of all fillings with the rows so far that use just as much of everything it keeps the worthiest, and of those the ones
 // that may still come to more than the best, by the weights; if there are too many, those that promise most.
 type wholeSearch struct {
+	dims      int
 	room, per [maxDims + 1]float64 // in steps, and what a step is worth by the weights
 	items     []wholeItem
 	best      float64
@@ -39,6 +40,10 @@ type wholeItem struct {
 	most   float64
 	limit  float64 // of all pods of its group
 	beyond float64 // what this item and all behind it are worth beyond the room that they take
+	// Of this item and all behind it: the most that any is worth of the room that it takes, at most 1, and for a step of
+	// each resource; infinite for a resource that one of them does not take.
+	dense float64
+	each  [maxDims]float64
 }
 
 type partFilling struct {
@@ -65,12 +70,12 @@ func (k *knapsack) whole(m *instance, y, w []float64, limit float64, width int) 
 	if f.table == nil {
 		f.table = make([]int32, 1<<12)
 	}
-	now := []int32{0}
+	now, most := []int32{0}, int64(max(leastTries, triesPerWidth*width))
 	for i := range f.items {
-		if now = f.step(i, now, width); f.tried > wholeTries {
+		if now = f.step(i, now, width); f.tried > most {
 			f.dropped = math.Inf(1)
 		}
-		if len(now) == 0 || f.tried > wholeTries {
+		if len(now) == 0 || f.tried > most {
 			break
 		}
 	}
@@ -87,6 +92,7 @@ func (k *knapsack) whole(m *instance, y, w []float64, limit float64, width int) 
 // list finds what the instance carries: rows that share a limit per host first, then the large before the small.
 func (f *wholeSearch) list(s *search, m *instance, y, w []float64) {
 	d := len(m.room)
+	f.dims = d
 	f.room, f.per = [maxDims + 1]float64{}, [maxDims + 1]float64{}
 	for r := range d {
 		step := float64(s.steps[r])
@@ -114,6 +120,15 @@ func (f *wholeSearch) list(s *search, m *instance, y, w []float64) {
 	slices.SortStableFunc(f.items, func(a, b wholeItem) int {
 		return cmp.Or(cmp.Compare(b.group, a.group), cmp.Compare(b.size, a.size))
 	})
+	dense, each := 0.0, [maxDims]float64{}
+	for i := len(f.items) - 1; i >= 0; i-- {
+		x := &f.items[i]
+		dense = max(dense, min(1, x.y/x.size))
+		for r := range d {
+			each[r] = max(each[r], x.y/x.use[r])
+		}
+		x.dense, x.each = dense, each
+	}
 	beyond := 0.0
 	var over []float64 // of the group's rows from here on, the largest first
 	behind := 0.0      // of all behind the group
@@ -140,16 +155,24 @@ func (f *wholeSearch) list(s *search, m *instance, y, w []float64) {
 	}
 }
 
-// upper is what the filling may come to with the items from i on.
+// upper is what the filling may come to with the items from i on. They are worth no more of the room that is left than the
+// best of them, by the weights or by any single resource.
 func (f *wholeSearch) upper(v *partFilling, i int) float64 {
-	sum := v.worth
-	if i < len(f.items) {
-		sum += f.items[i].beyond
+	if i == len(f.items) {
+		return v.worth
 	}
-	for r := range maxDims {
-		sum += f.per[r] * (f.room[r] - v.used[r])
+	x := &f.items[i]
+	more := 0.0
+	for r := range f.dims {
+		more += f.per[r] * (f.room[r] - v.used[r])
 	}
-	return sum
+	more = more*x.dense + x.beyond
+	for r := range f.dims {
+		if each := x.each[r]; each*(f.room[r]-v.used[r]) < more {
+			more = each * (f.room[r] - v.used[r])
+		}
+	}
+	return v.worth + more
 }
 
 // step adds pods of item i to the fillings.
@@ -178,8 +201,8 @@ func (f *wholeSearch) step(i int, now []int32, width int) []int32 {
 			v.worth += x.y
 			v.n = n
 			v.upper = f.upper(&v, i+1)
-			if v.upper+x.over*(x.most-n) <= f.best*(1+1e-9) {
-				break
+			if f.upper(&v, i) <= f.best*(1+1e-9) {
+				break // with more of this item, too
 			}
 			u := v
 			u.used[maxDims] += n * x.use[maxDims]

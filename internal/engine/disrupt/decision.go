@@ -28,6 +28,17 @@ type Decision struct {
 	// not every set has had its turn; 0 if nothing is left to be tried.
 	Next  int   `json:"next,omitempty"`
 	Stats Stats `json:"stats"`
+	// Scores are those of the moves that the policy Balanced judged, whether or not they were made. They are measured and not
+	// recorded.
+	Scores []Score `json:"-"`
+}
+
+// Score is how the policy Balanced judged a move for one of the pools that lose nodes.
+type Score struct {
+	Pool string
+	// Value is the share of the pool's bill that is saved, divided by the share of its disruption that is caused.
+	Value    float64
+	Approved bool
 }
 
 // Move lets nodes go, after new ones have come if there are any.

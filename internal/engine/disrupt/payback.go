@@ -35,15 +35,15 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 	if e.earned >= e.spent*margin {
 		return Reason{}
 	}
-	r := Reason{Code: NotPaidBack, Want: plan.Dollars(e.spent), Have: plan.Dollars(e.earned)}
-	payback := e.payback.Round(time.Second)
+	r := Reason{Code: NotPaidBack, Cost: plan.Dollars(e.spent), Want: plan.Dollars(e.spent * margin), Have: plan.Dollars(e.earned)}
+	earns := (e.payback * margin).Round(time.Second)
 	switch {
 	case e.half > 0:
-		r.Detail = fmt.Sprintf("it would pay back in %s; half of what is saved is launched again within %s here", payback, e.half)
+		r.Detail = fmt.Sprintf("that would take %s; half of what is saved is launched again within %s here", earns, e.half)
 	case e.expires:
-		r.Detail = fmt.Sprintf("it would pay back in %s; the first of the nodes expires in %s", payback, e.end.Round(time.Second))
+		r.Detail = fmt.Sprintf("that would take %s; the first of the nodes expires in %s", earns, e.end.Round(time.Second))
 	default:
-		r.Detail = fmt.Sprintf("it would pay back in %s; a saving is counted on for %s here", payback, e.end)
+		r.Detail = fmt.Sprintf("that would take %s; a saving is counted on for %s here", earns, e.end)
 	}
 	return r
 }

@@ -76,7 +76,7 @@ func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, SavingsHorizon: time.Hour, Survival: []Survival{{After: 5 * time.Minute}}}}
 	s := &search{p: p}
 	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 4*unit, 0)
-	want := "moving its pods is held to cost $0.0140, and would save $0.0050 in the time left (it would pay back in 14m0s; half of what is saved is launched again within 5m0s here)"
+	want := "moving its pods is assumed to cost $0.0140, so it must save 2 times that, $0.0280; it would save $0.0050 in the time left (that would take 28m0s; half of what is saved is launched again within 5m0s here)"
 	if r.Code != NotPaidBack || r.Text() != want {
 		t.Errorf("got %q", r.Text())
 	}
@@ -84,8 +84,8 @@ func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 
 func TestAMoveThatTakesTooLongToPayBackSaysForHowLongASavingIsCountedOn(t *testing.T) {
 	for left, want := range map[time.Duration]string{
-		0:                "moving its pods is held to cost $0.0140, and would save $0.0100 in the time left (it would pay back in 1h24m0s; a saving is counted on for 1h0m0s here)",
-		20 * time.Minute: "moving its pods is held to cost $0.0140, and would save $0.003333 in the time left (it would pay back in 1h24m0s; the first of the nodes expires in 20m0s)",
+		0:                "moving its pods is assumed to cost $0.0140, so it must save 2 times that, $0.0280; it would save $0.0100 in the time left (that would take 2h48m0s; a saving is counted on for 1h0m0s here)",
+		20 * time.Minute: "moving its pods is assumed to cost $0.0140, so it must save 2 times that, $0.0280; it would save $0.003333 in the time left (that would take 2h48m0s; the first of the nodes expires in 20m0s)",
 	} {
 		p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, SavingsHorizon: time.Hour}}
 		s := &search{p: p}

@@ -14,10 +14,10 @@ type Code string
 const (
 	NotInitialized   Code = "NotInitialized"
 	Deleting         Code = "Deleting"
-	InProgress       Code = "InProgress"   // part of a move that is under way
-	Nominated        Code = "Nominated"    // pods are expected on the node
-	DoNotDisrupt     Code = "DoNotDisrupt" // the node's annotation, or the pod's when Pod is set
-	DisruptionBudget Code = "PodDisruptionBudget"
+	InProgress       Code = "InProgress"          // part of a move that is under way
+	Nominated        Code = "Nominated"           // pods are expected on the node
+	DoNotDisrupt     Code = "DoNotDisrupt"        // the node's annotation, or the pod's when Pod is set
+	DisruptionBudget Code = "PodDisruptionBudget" // Pod is protected; Want: by which budget, as namespace/name
 	// ConsolidateAfter has not passed yet (Detail: how much is left), or is Never.
 	ConsolidateAfter Code = "ConsolidateAfter"
 	NoConsolidation  Code = "NoConsolidation"
@@ -56,6 +56,8 @@ type Reason struct {
 	Want   string `json:"want,omitempty"`
 	Have   string `json:"have,omitempty"`
 	Detail string `json:"detail,omitempty"`
+	// Cost is what the move is assumed to cost (NotPaidBack); Want is then what it must save, Have what it would.
+	Cost string `json:"cost,omitempty"`
 }
 
 // Text is the reason as one clause, without a full stop.
@@ -83,7 +85,10 @@ func (r Reason) clause() string {
 		}
 		return "its annotation asks not to disrupt it"
 	case DisruptionBudget:
-		return fmt.Sprintf("a disruption budget keeps pod %s from being evicted", r.Pod)
+		if r.Want != "" {
+			return fmt.Sprintf("PodDisruptionBudget %s keeps pod %s from being evicted", r.Want, r.Pod)
+		}
+		return fmt.Sprintf("a PodDisruptionBudget keeps pod %s from being evicted", r.Pod)
 	case ConsolidateAfter:
 		if r.Detail == "" {
 			return "its pool's consolidateAfter has not passed"
@@ -120,7 +125,7 @@ func (r Reason) found() string {
 	case SavesTooLittle:
 		return fmt.Sprintf("replacing it would save %s/h, less than the %s/h that is asked", r.Have, r.Want)
 	case NotPaidBack:
-		return fmt.Sprintf("moving its pods is held to cost %s, and would save %s in the time left", r.Want, r.Have)
+		return fmt.Sprintf("moving its pods is assumed to cost %s, so it must save %d times that, %s; it would save %s in the time left", r.Cost, margin, r.Want, r.Have)
 	case NotBalanced:
 		return fmt.Sprintf("its saving is %s%% of what the policy Balanced asks for its disruption", r.Have)
 	case SpotToSpotOff:

@@ -238,6 +238,9 @@ func total(nodes []*nodeState) (price catalog.MicroUSD, cost int64) {
 // the disruption that is caused.
 const balance = 2
 
+// bestScore is that of moves that disturb next to nothing.
+const bestScore = 1000
+
 // unbalanced judges the move for each Balanced pool that loses nodes, its saving split by what the nodes cost.
 func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Reason {
 	for i, n := range nodes {
@@ -254,6 +257,7 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 		}
 		share := float64(saving) * float64(price) / float64(max(1, old)) / float64(max(1, p.price))
 		asked := float64(cost) / float64(max(1, p.cost)) / balance
+		s.scores = append(s.scores, Score{Pool: p.Name, Value: min(bestScore, share/max(asked*balance, 1e-9)), Approved: share >= asked})
 		if share < asked {
 			return Reason{Code: NotBalanced, Have: strconv.Itoa(int(100 * share / asked))}
 		}

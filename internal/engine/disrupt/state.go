@@ -39,6 +39,7 @@ type search struct {
 	numbered bool
 	deadEnds map[string]bool
 	next     int
+	scores   []Score
 }
 
 // nodeState is a managed node in the course of a search.

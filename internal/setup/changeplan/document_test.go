@@ -45,6 +45,14 @@ func TestWhatFilesHoldAndWhereTheyAreWrong(t *testing.T) {
 	}
 }
 
+func TestAFieldThatThereIsNotHasOneThatWasMeant(t *testing.T) {
+	for path, want := range map[string]string{"spec.amiFamilie": "amiFamily", "spec.blockDeviceMappings[0].ebs.volumeSice": "volumeSize", "spec.entirelyOfAnother": "", "spec.nothing.here": ""} {
+		if got := (&Document{Kind: KindClass}).meant(path); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestAFieldHasItsLine(t *testing.T) {
 	documents, _, err := Parse(File{Name: "f.yaml", Data: []byte(`apiVersion: karpenter.sh/v1
 kind: NodePool

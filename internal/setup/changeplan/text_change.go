@@ -3,12 +3,13 @@ package changeplan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"text/tabwriter"
 )
 
 // write lists the fields that change, a line each: + for what comes, - for what goes, ~ for another value, and ! for a guard
-// that no longer holds. What the change of a field does is said once for all fields that do the same.
+// that no longer holds. What the change of a field does is said once for all fields that do the same. Values that are too long for
+// a column follow on a line of their own.
 func (c *Change) write(b *strings.Builder) {
 	fmt.Fprintf(b, "%s (%s)\n", title(c.Kind, c.Name), c.From)
 	if c.Unchecked != "" {
@@ -20,28 +21,55 @@ func (c *Change) write(b *strings.Builder) {
 	if len(c.Fields) == 0 && len(c.Problems) == 0 {
 		b.WriteString("  no field changes\n")
 	}
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	var said []Field
+	var first, second int // widths of the columns
+	for i := range c.Fields {
+		f := &c.Fields[i]
+		first = max(first, len(short(f.Path)))
+		if n := len(f.difference()); n <= widest {
+			second = max(second, n)
+		}
+	}
+	var said []effect
 	for i := range c.Fields {
 		f := &c.Fields[i]
 		if f.Effect == Created {
-			fmt.Fprintf(table, "  + %s\t%s\t\n", f.Effect, f.Why)
+			fmt.Fprintf(b, "  + %s  %s\n", f.Effect, f.Why)
 			continue
 		}
-		fmt.Fprintf(table, "  %s %s\t%s\t%s\n", f.sign(), short(f.Path), f.difference(), f.Effect)
-		same := false
-		for _, other := range said {
-			same = same || other.Effect == f.Effect && other.Why == f.Why
+		difference, below := f.difference(), ""
+		if len(difference) > widest {
+			difference, below = "", "      "+difference+"\n"
 		}
-		if !same {
-			said = append(said, *f)
+		fmt.Fprintf(b, "  %s %-*s  %-*s  %s\n%s", f.sign(), first, short(f.Path), second, difference, f.Effect, below)
+		at := slices.IndexFunc(said, func(e effect) bool { return e.what == f.Effect && e.why == f.Why })
+		if at < 0 {
+			at, said = len(said), append(said, effect{what: f.Effect, why: f.Why})
 		}
+		said[at].fields = append(said[at].fields, short(f.Path))
 	}
-	_ = table.Flush() // a strings.Builder takes everything
-	for _, f := range said {
-		fmt.Fprintf(b, "    %s: %s\n", f.Effect, f.Why)
+	for _, e := range said {
+		fmt.Fprintf(b, "    %s, %s: %s\n", e.what, few(e.fields), e.why)
 	}
 	b.WriteString("\n")
+}
+
+// widest is how many letters a value may have in a column: with a path and what it does, a line fits most terminals.
+const widest = 72
+
+// effect is what the change of some fields does.
+type effect struct {
+	what   Effect
+	why    string
+	fields []string
+}
+
+// few are the first names of a list, with how many more there are.
+func few(names []string) string {
+	const most = 4
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most-1], ", "), len(names)-most+1)
 }
 
 func (f *Field) sign() string {

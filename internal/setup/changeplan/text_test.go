@@ -48,8 +48,24 @@ NodePool default (c7.yaml:1)
   ~ capacity-type                In [spot on-demand] -> In [on-demand]  may roll
   - arch                         In [amd64]                             may roll
 `
-	if got, _, _ := strings.Cut(text.String(), "    no drift:"); got != want {
+	got, rest, _ := strings.Cut(text.String(), "    no drift, ")
+	if got != want {
 		t.Error(cmp.Diff(want, got))
+	}
+	if !strings.HasPrefix(rest, "disruption.budgets[0].nodes: it decides") {
+		t.Errorf("which field it is of is not said: %s", rest)
+	}
+}
+
+// A value that is longer than a column does not push the others out of sight.
+func TestALongValueHasALineOfItsOwn(t *testing.T) {
+	long := strings.Repeat("ami-0123456789abcdef0 ", 20)
+	c := Change{Kind: KindClass, Name: "a", From: "f", Fields: []Field{{Path: "status.amis", Old: long, Effect: "selects", Why: "x"}, {Path: "spec.role", Old: "a", New: "b", Effect: "rolls", Why: "y"}}}
+	var b strings.Builder
+	c.write(&b)
+	want := "EC2NodeClass a (f)\n  - status.amis          selects\n      " + long + "\n  ~ role         a -> b  rolls\n    selects, status.amis: x\n    rolls, role: y\n\n"
+	if b.String() != want {
+		t.Error(cmp.Diff(want, b.String()))
 	}
 }
 

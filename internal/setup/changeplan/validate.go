@@ -22,6 +22,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/api/crds"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -137,7 +138,11 @@ func (d *Document) located(err error) error {
 func (d *Document) unknown(err error) []error {
 	var out []error
 	for _, m := range unknownField.FindAllStringSubmatch(err.Error(), -1) {
-		out = append(out, d.where(m[1], "there is no such field"))
+		text := "there is no such field"
+		if meant := d.meant(m[1]); meant != "" {
+			text += "; did you mean " + meant + "?"
+		}
+		out = append(out, d.where(m[1], text))
 	}
 	return out
 }
@@ -200,9 +205,18 @@ func Problems(o client.Object) field.ErrorList {
 
 // setDefaults fills in the defaults of the definition.
 func setDefaults(kind string, object map[string]any) error {
-	all, err := crds.All()
+	schema, err := schemaOf(kind)
 	if err != nil {
 		return err
+	}
+	return fill(object, schema)
+}
+
+// schemaOf is the schema of a kind.
+func schemaOf(kind string) (*apiextensionsv1.JSONSchemaProps, error) {
+	all, err := crds.All()
+	if err != nil {
+		return nil, err
 	}
 	for _, crd := range all {
 		if crd.Spec.Names.Kind != kind {
@@ -210,11 +224,35 @@ func setDefaults(kind string, object map[string]any) error {
 		}
 		for _, v := range crd.Spec.Versions {
 			if v.Storage && v.Schema != nil {
-				return fill(object, v.Schema.OpenAPIV3Schema)
+				return v.Schema.OpenAPIV3Schema, nil
 			}
 		}
 	}
-	return fmt.Errorf("there is no definition of %s", kind)
+	return nil, fmt.Errorf("there is no definition of %s", kind)
+}
+
+// meant is the field that somebody meant who wrote the last name of a path; empty where none is near.
+func (d *Document) meant(path string) string {
+	schema, err := schemaOf(d.Kind)
+	if err != nil {
+		return ""
+	}
+	names := steps(path)
+	for _, name := range names[:max(0, len(names)-1)] {
+		if schema.Items != nil && schema.Items.Schema != nil {
+			schema = schema.Items.Schema // name is a number
+			continue
+		}
+		below, ok := schema.Properties[name]
+		if !ok {
+			return ""
+		}
+		schema = &below
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return requirement.Nearest(names[len(names)-1], slices.Collect(maps.Keys(schema.Properties)))
 }
 
 // fill does for a value what the API server does with the defaults of its schema.

@@ -391,6 +391,9 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a controller that is not ready": {"controller-running", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Controllers[0].Ready, in.Kube.Controllers[0].Troubles = 0, []string{"pod kerf-1 waits: CrashLoopBackOff"}
 		}, Failed, "CrashLoopBackOff"},
+		"a controller without CRDs": {"controller-running", nil, func(_ *testing.T, in *Input) {
+			in.Kube.Controllers[0].Ready, in.Kube.Missing = 0, []string{"nodepools", "nodeclaims"}
+		}, Failed, "lacks those of nodepools, nodeclaims"},
 		"a controller whose new pods end": {"controller-running", nil, func(_ *testing.T, in *Input) {
 			in.Kube.Controllers[0].Ready, in.Kube.Controllers[0].Ending = 1, []string{"kerf-2"}
 		}, Failed, "end as soon as they start"},

@@ -36,6 +36,8 @@ type Result struct {
 	Finding  string   `json:"finding"`
 	Evidence []string `json:"evidence,omitempty"`
 	Remedy   string   `json:"remedy,omitempty"`
+
+	asked bool // for by name, so that it is said also where it is ok
 }
 
 // Report is what the doctor found.

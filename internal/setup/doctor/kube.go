@@ -75,6 +75,7 @@ func (r *kubeReader) list(ctx context.Context, what string, into client.ObjectLi
 	case err == nil:
 		r.read++
 	case meta.IsNoMatchError(err):
+		r.o.Missing = append(r.o.Missing, what)
 		r.gap("%s: the cluster does not know them; install the chart kerf-crd", what)
 	default:
 		r.gap("%s: %v", what, err)

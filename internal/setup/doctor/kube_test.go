@@ -226,7 +226,7 @@ func TestAClusterThatDoesNotAnswerIsAskedOnce(t *testing.T) {
 	}
 }
 
-func TestProbesAreCountedOverTheAPIServer(t *testing.T) {
+func TestProbesAreCountedThroughForwardedPorts(t *testing.T) {
 	page := "# HELP x\nkarpenter_interruption_received_messages_total{message_type=\"doctor_probe\"} 2\nkarpenter_interruption_received_messages_total{message_type=\"no_op\"} 40\n"
 	if got := countProbes(page + "karpenter_interruption_received_messages_total{a=\"b\",message_type=\"doctor_probe\"} 3e+00\n"); got != 5 {
 		t.Errorf("counted %d, want 5", got)
@@ -239,7 +239,7 @@ func TestProbesAreCountedOverTheAPIServer(t *testing.T) {
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"one"},"status":{"phase":"Running"}},{"metadata":{"name":"two"},"status":{"phase":"Pending"}}]}`))
-		case "/api/v1/namespaces/kerf/pods/http:one:8080/proxy/metrics":
+		case "/metrics":
 			_, _ = w.Write([]byte(page))
 		default:
 			t.Errorf("asked for %s", r.URL.Path)
@@ -251,9 +251,16 @@ func TestProbesAreCountedOverTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := probesCounted(t.Context(), api, Controller{Namespace: "kerf", Name: "kerf", Labels: map[string]string{"app": "kerf"}, MetricsPort: 8080})
-	if err != nil || n != 2 {
-		t.Errorf("counted %d, %v", n, err)
+	stopped := 0
+	forward := func(_ context.Context, pod *corev1.Pod) (string, func(), error) {
+		if pod.Name != "one" {
+			t.Errorf("the port of pod %s is forwarded", pod.Name)
+		}
+		return srv.URL, func() { stopped++ }, nil
+	}
+	n, err := probesCounted(t.Context(), api, forward, Controller{Namespace: "kerf", Name: "kerf", Labels: map[string]string{"app": "kerf"}, MetricsPort: 8080})
+	if err != nil || n != 2 || stopped != 1 {
+		t.Errorf("counted %d, %v; %d ports were given back", n, err, stopped)
 	}
 }
 

@@ -28,8 +28,10 @@ type Options struct {
 	NoAWS error
 
 	Kube   client.Reader
-	Pods   kubernetes.Interface // for the metrics of the controller's pods; may be nil
+	Pods   kubernetes.Interface // for the metrics of the controller's pods; may be nil, as may Forward
 	NoKube error
+	// Forward leads to the metrics of a pod.
+	Forward Forward
 
 	Window time.Duration // of metrics; a day when zero
 
@@ -246,8 +248,8 @@ func (in *Input) prove(ctx context.Context, o Options) {
 	po := account.ProveOptions{
 		ClusterName: in.ClusterName, QueueARN: q.ARN, QueueURL: q.URL, Through: o.Through, Timeout: o.ProveTimeout, Idle: in.idle(), Tell: o.Tell,
 	}
-	if o.Pods != nil && len(in.controllers()) > 0 {
-		po.Seen = in.counter(o.Pods)
+	if o.Pods != nil && o.Forward != nil && len(in.controllers()) > 0 {
+		po.Seen = in.counter(o.Pods, o.Forward)
 	}
 	var err error
 	if in.Proof, err = account.Prove(ctx, o.AWS, po); err != nil {
@@ -282,11 +284,11 @@ func (in *Input) idle() bool {
 }
 
 // counter tells how many probes the controllers of the cluster have counted.
-func (in *Input) counter(pods kubernetes.Interface) func(context.Context) (int, error) {
+func (in *Input) counter(pods kubernetes.Interface, forward Forward) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
 		total := 0
 		for _, c := range in.controllers() {
-			n, err := probesCounted(ctx, pods, c)
+			n, err := probesCounted(ctx, pods, forward, c)
 			if err != nil {
 				return 0, fmt.Errorf("reading the metrics of %s: %w", c, err)
 			}

@@ -25,8 +25,8 @@ type Objects struct {
 	CNI *CNI
 	// Nodes is how many nodes NodePools have, MaxPods the most pods that one of them takes.
 	Nodes, MaxPods int
-	// Gaps are what could not be read, with the reason.
-	Gaps []string
+	// Gaps are what could not be read, with the reason; Missing are the kinds of them that the cluster does not know.
+	Gaps, Missing []string
 }
 
 // Controller is a Deployment of a node autoscaler of this API.

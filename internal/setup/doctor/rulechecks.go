@@ -243,7 +243,9 @@ func delivery(in *Input) Result {
 	case in.ProofError != "":
 		return unknown("the proof could not be made: %s", in.ProofError).with(proofNotes(in)...)
 	case in.Proof != nil:
-		return proven(in)
+		r := proven(in)
+		r.asked = true
+		return r
 	}
 	m := in.Metrics
 	if m == nil {

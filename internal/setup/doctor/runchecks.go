@@ -44,8 +44,16 @@ func controllerRunning(in *Input) Result {
 	if len(down.Ending) > 0 {
 		of = "pod/" + down.Ending[0]
 	}
-	fix := lines(note("see why; the last line of the log says why it ended:"),
+	says := "see why; the last lines of the log say more:"
+	if len(down.Ending) > 0 {
+		says = "see why; the last line of the log says why it ended:"
+	}
+	fix := lines(note(says),
 		command("kubectl", "-n", down.Namespace, "describe", of), command("kubectl", "-n", down.Namespace, "logs", of, "--tail=5"))
+	if missing := in.Kube.Missing; len(missing) > 0 && len(none)+len(short) > 0 {
+		fix = lines(note("the CRDs come first:"), "kerf manifests --crds-only | kubectl apply --server-side --force-conflicts -f -")
+		return failed(fix, "the controller does not run without its CRDs, and the cluster lacks those of %s", strings.Join(missing, ", ")).with(slices.Concat(none, short, ready)...)
+	}
 	switch {
 	case len(none) > 0 && len(ready)+len(short) == 0:
 		return failed(fix, "no controller runs: nodes neither come nor go, and nobody reads the queue").with(none...)

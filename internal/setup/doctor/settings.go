@@ -21,21 +21,29 @@ func ControllerSettings(ctx context.Context, reader client.Reader) (lookup func(
 	}
 	for i := range list.Items {
 		d := &list.Items[i]
-		if c, ok := controllerOf(d); !ok || c.Wanted == 0 {
-			continue
+		if lookup, ok := SettingsOf(d); ok {
+			return lookup, d.Namespace + "/" + d.Name, nil
 		}
-		return func(env string) (string, bool) {
-			for j := range d.Spec.Template.Spec.Containers {
-				flag := strings.ReplaceAll(strings.ToLower(env), "_", "-")
-				if switchedOn(&d.Spec.Template.Spec.Containers[j], env, flag) {
-					return "true", true
-				}
-				if v, from, ok := setting(&d.Spec.Template.Spec.Containers[j], env, flag); ok && from == "" {
-					return v, true
-				}
-			}
-			return "", false
-		}, d.Namespace + "/" + d.Name, nil
 	}
 	return nothing, "", nil
+}
+
+// SettingsOf is what a Deployment tells the controller that it runs, as ControllerSettings has it. ok is false where it runs
+// none, or none now.
+func SettingsOf(d *appsv1.Deployment) (lookup func(env string) (string, bool), ok bool) {
+	if c, ok := controllerOf(d); !ok || c.Wanted == 0 {
+		return nil, false
+	}
+	return func(env string) (string, bool) {
+		for j := range d.Spec.Template.Spec.Containers {
+			flag := strings.ReplaceAll(strings.ToLower(env), "_", "-")
+			if switchedOn(&d.Spec.Template.Spec.Containers[j], env, flag) {
+				return "true", true
+			}
+			if v, from, ok := setting(&d.Spec.Template.Spec.Containers[j], env, flag); ok && from == "" {
+				return v, true
+			}
+		}
+		return "", false
+	}, true
 }

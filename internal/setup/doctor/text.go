@@ -13,7 +13,7 @@ var order = []Status{Failed, Warning, Unknown, Skipped, OK}
 var marks = map[Status]string{Failed: "FAILED ", Warning: "WARNING", Unknown: "UNKNOWN", Skipped: "SKIPPED", OK: "OK     "}
 
 // Write writes the report for a terminal: failures first, each with what shows it and what fixes it. What is well, what
-// does not concern this set-up and all evidence for it is left out unless verbose.
+// does not concern this set-up and all evidence for it is left out unless verbose, but for a proof that was asked for.
 func (r *Report) Write(w io.Writer, verbose bool) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "cluster %s", r.Cluster)
@@ -24,13 +24,10 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 	}
 	b.WriteString("\n\n")
 	for _, status := range order {
-		if !verbose && (status == OK || status == Skipped) {
-			continue
-		}
 		said := map[string]bool{}
 		for i := range r.Results {
 			res := &r.Results[i]
-			if res.Status != status || said[res.Finding] {
+			if res.Status != status || said[res.Finding] || !verbose && !res.asked && (status == OK || status == Skipped) {
 				continue
 			}
 			if same := r.sameUnknown(res); status == Unknown && len(same) > 1 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,11 +47,19 @@ func broken(t *testing.T) *Input {
 	return in
 }
 
+// proof is a healthy set-up whose delivery was asked to be proven.
+func proof(t *testing.T) *Input {
+	in := healthy(t, nil)
+	in.Proof = &account.Proof{Sent: 1, Delivered: true, Witness: account.SeenInQueue, Took: 500 * time.Millisecond}
+	return in
+}
+
 func TestReportsReadWell(t *testing.T) {
 	for name, test := range map[string]struct {
 		in      *Input
 		verbose bool
 	}{
+		"proven.txt":  {proof(t), false},
 		"healthy.txt": {healthy(t, nil), false}, "healthy-verbose.txt": {healthy(t, nil), true}, "broken.txt": {broken(t), false},
 	} {
 		var b bytes.Buffer

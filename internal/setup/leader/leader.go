@@ -6,53 +6,105 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
-	"k8s.io/client-go/transport/spdy"
-	"k8s.io/streaming/pkg/httpstream"
 
-	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
-// metricsNumber is the metrics port of a pod that names none.
-const metricsNumber = 8080
-
 // Pod is the pod that holds the Lease of the controller. The namespace may be empty: kube-system, or wherever there is one such
-// Lease.
+// Lease. A Lease of another name is the one that the controller's Deployment names.
 //
 // Errors: no Lease, one that nobody holds, or a holder that is no pod, each with what to look at.
 func Pod(ctx context.Context, c kubernetes.Interface, namespace string) (*corev1.Pod, error) {
 	lease, err := leaseIn(ctx, c, namespace)
-	if err != nil {
+	if err == nil {
+		var pod *corev1.Pod
+		if pod, err = holder(ctx, c, lease, lease.Namespace); err == nil {
+			return pod, nil
+		}
+	}
+	named, podsIn, second := namedLease(ctx, c, namespace)
+	switch {
+	case second != nil:
+		return nil, errors.Join(err, second)
+	case named == nil:
 		return nil, err
 	}
+	return holder(ctx, c, named, podsIn)
+}
+
+// namedLease is the Lease that the settings of a controller's Deployment name, where it is not the usual one, and the namespace
+// of the Deployment's pods; nil where there is none.
+func namedLease(ctx context.Context, c kubernetes.Interface, namespace string) (lease *coordinationv1.Lease, podsIn string, err error) {
+	list, err := c.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) && namespace == "" {
+		list, err = c.AppsV1().Deployments(manifests.DefaultNamespace).List(ctx, metav1.ListOptions{})
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("listing deployments, for the name of the Lease in the controller's settings: %w", err)
+	}
+	var found *appsv1.Deployment
+	var at, name string
+	for i := range list.Items {
+		d := &list.Items[i]
+		lookup, ok := doctor.SettingsOf(d)
+		if !ok {
+			continue
+		}
+		leaseName, given := lookup("LEADER_ELECTION_NAME")
+		leaseAt, placed := lookup("LEADER_ELECTION_NAMESPACE")
+		if !given {
+			leaseName = settings.LeaseName
+		}
+		if !placed {
+			leaseAt = d.Namespace
+		}
+		if leaseName == settings.LeaseName && leaseAt == d.Namespace {
+			continue // it was looked for already
+		}
+		if found != nil {
+			return nil, "", fmt.Errorf("there are controllers with Leases of their own in Deployments %s/%s and %s/%s: name the namespace of the one you mean with --controller-namespace, or its address with --server",
+				found.Namespace, found.Name, d.Namespace, d.Name)
+		}
+		found, at, name = d, leaseAt, leaseName
+	}
+	if found == nil {
+		return nil, "", nil
+	}
+	lease, err = c.CoordinationV1().Leases(at).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the Lease %s/%s, which Deployment %s/%s names: %w", at, name, found.Namespace, found.Name, err)
+	}
+	return lease, found.Namespace, nil
+}
+
+// holder is the pod that holds a Lease.
+func holder(ctx context.Context, c kubernetes.Interface, lease *coordinationv1.Lease, namespace string) (*corev1.Pod, error) {
 	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return nil, fmt.Errorf("nobody holds the Lease %s/%s: no controller runs, or it has just ended", lease.Namespace, lease.Name)
 	}
 	// The holder is the host's name and a UUID. The host of a pod is the pod; with hostNetwork it is the node.
 	host, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	pod, err := c.CoreV1().Pods(lease.Namespace).Get(ctx, host, metav1.GetOptions{})
+	pod, err := c.CoreV1().Pods(namespace).Get(ctx, host, metav1.GetOptions{})
 	if err == nil {
 		return pod, nil
 	}
 	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("reading pod %s/%s, which leads: %w", lease.Namespace, host, err)
+		return nil, fmt.Errorf("reading pod %s/%s, which leads: %w", namespace, host, err)
 	}
-	pods, err := c.CoreV1().Pods(lease.Namespace).List(ctx, metav1.ListOptions{})
+	pods, err := c.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("listing pods of namespace %s: %w", lease.Namespace, err)
+		return nil, fmt.Errorf("listing pods of namespace %s: %w", namespace, err)
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
@@ -98,7 +150,7 @@ func leaseIn(ctx context.Context, c kubernetes.Interface, namespace string) (*co
 	}
 	switch len(all.Items) {
 	case 0:
-		return nil, fmt.Errorf("there is no Lease %s in any namespace: no controller has led this cluster, or its LEADER_ELECTION_NAME is another: then name its address with --server", settings.LeaseName)
+		return nil, fmt.Errorf("there is no Lease %s in any namespace: no controller has led this cluster (a controller with another LEADER_ELECTION_NAME has a Deployment that says so; otherwise name its address with --server)", settings.LeaseName)
 	case 1:
 		return &all.Items[0], nil
 	}
@@ -106,61 +158,5 @@ func leaseIn(ctx context.Context, c kubernetes.Interface, namespace string) (*co
 	for _, l := range all.Items {
 		names = append(names, l.Namespace)
 	}
-	return nil, fmt.Errorf("there are Leases %s in namespaces %s: name the address of the one you mean with --server", settings.LeaseName, strings.Join(names, ", "))
-}
-
-// Reach forwards a port of 127.0.0.1 to the metrics port of the controller that leads, until close is called.
-//
-// Errors: those of Pod; a right that is missing (create pods/portforward); a pod that does not answer.
-func Reach(ctx context.Context, config *rest.Config, namespace string) (url string, stop func(), err error) {
-	c, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return "", nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
-	}
-	pod, err := Pod(ctx, c, namespace)
-	if err != nil {
-		return "", nil, err
-	}
-	to := port(pod)
-	if to == 0 {
-		to = metricsNumber
-	}
-	at := c.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
-	// WebSockets pass more proxies than SPDY, which older API servers want.
-	round, upgrader, err := spdy.RoundTripperFor(config)
-	if err != nil {
-		return "", nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
-	}
-	older := spdy.NewDialer(upgrader, &http.Client{Transport: round}, http.MethodPost, at)
-	newer, err := portforward.NewSPDYOverWebsocketDialer(at, config)
-	if err != nil {
-		return "", nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
-	}
-	dialer := portforward.NewFallbackDialer(newer, older, func(err error) bool {
-		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	})
-	ended, ready := make(chan struct{}), make(chan struct{})
-	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", to)}, ended, ready, io.Discard, io.Discard)
-	if err != nil {
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	failed := make(chan error, 1)
-	guard.Go("port-forward", func() { failed <- guard.Run("port-forward", f.ForwardPorts) })
-	select {
-	case err := <-failed:
-		if err == nil {
-			err = errors.New("the connection ended")
-		}
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s, which leads (you need the right to create pods/portforward): %w", pod.Namespace, pod.Name, err)
-	case <-ctx.Done():
-		close(ended)
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, context.Cause(ctx))
-	case <-ready:
-	}
-	ports, err := f.GetPorts()
-	if err != nil {
-		close(ended)
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local), func() { close(ended) }, nil
+	return nil, fmt.Errorf("there are Leases %s in namespaces %s: name the one you mean with --controller-namespace, or its address with --server", settings.LeaseName, strings.Join(names, ", "))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,22 @@ func pod(namespace, name string, change func(*corev1.PodSpec)) *corev1.Pod {
 	return p
 }
 
+// naming is a controller whose settings name a Lease.
+func naming(namespace, name string, lease, leaseIn string) *appsv1.Deployment {
+	c := corev1.Container{Name: "controller", Image: "kerf:v1", Env: []corev1.EnvVar{{Name: "CLUSTER_NAME", Value: "demo"}, {Name: "LEADER_ELECTION_NAME", Value: lease}}}
+	if leaseIn != "" {
+		c.Args = []string{"--leader-election-namespace=" + leaseIn}
+	}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}},
+	}}
+}
+
+func called(l *coordinationv1.Lease, name string) *coordinationv1.Lease {
+	l.Name = name
+	return l
+}
+
 func TestTheLeaderIsFound(t *testing.T) {
 	onHost := func(s *corev1.PodSpec) { s.HostNetwork = true }
 	for name, tc := range map[string]struct {
@@ -36,16 +53,22 @@ func TestTheLeaderIsFound(t *testing.T) {
 		objects   []runtime.Object
 		want      string // a pod, or a part of the error
 	}{
-		"where charts install it":        {"", []runtime.Object{lease("kube-system", "karpenter-1_x"), pod("kube-system", "karpenter-1", nil)}, "karpenter-1"},
-		"in a namespace that is named":   {"kerf", []runtime.Object{lease("kerf", "karpenter-1_x"), lease("kube-system", "other_y"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
-		"in another that has one":        {"", []runtime.Object{lease("kerf", "karpenter-1_x"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
-		"on the network of its node":     {"", []runtime.Object{lease("kube-system", "ip-10-0-0-1_x"), pod("kube-system", "karpenter-1", onHost)}, "karpenter-1"},
-		"not by the node of another pod": {"", []runtime.Object{lease("kube-system", "ip-10-0-0-1_x"), pod("kube-system", "karpenter-1", nil)}, "is no pod there"},
-		"nowhere":                        {"", nil, "no controller has led this cluster"},
-		"not there":                      {"kerf", []runtime.Object{lease("kube-system", "karpenter-1_x")}, "no controller has led there"},
-		"two of them":                    {"", []runtime.Object{lease("a", "x_1"), lease("b", "y_1")}, "namespaces a, b"},
-		"held by nobody":                 {"", []runtime.Object{lease("kube-system", "")}, "nobody holds"},
-		"held by a pod that has gone":    {"", []runtime.Object{lease("kube-system", "karpenter-0_x")}, "--server"},
+		"where charts install it":                   {"", []runtime.Object{lease("kube-system", "karpenter-1_x"), pod("kube-system", "karpenter-1", nil)}, "karpenter-1"},
+		"in a namespace that is named":              {"kerf", []runtime.Object{lease("kerf", "karpenter-1_x"), lease("kube-system", "other_y"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
+		"in another that has one":                   {"", []runtime.Object{lease("kerf", "karpenter-1_x"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
+		"on the network of its node":                {"", []runtime.Object{lease("kube-system", "ip-10-0-0-1_x"), pod("kube-system", "karpenter-1", onHost)}, "karpenter-1"},
+		"not by the node of another pod":            {"", []runtime.Object{lease("kube-system", "ip-10-0-0-1_x"), pod("kube-system", "karpenter-1", nil)}, "is no pod there"},
+		"nowhere":                                   {"", nil, "no controller has led this cluster"},
+		"not there":                                 {"kerf", []runtime.Object{lease("kube-system", "karpenter-1_x")}, "no controller has led there"},
+		"two of them":                               {"", []runtime.Object{lease("a", "x_1"), lease("b", "y_1")}, "namespaces a, b"},
+		"held by nobody":                            {"", []runtime.Object{lease("kube-system", "")}, "nobody holds"},
+		"by another name, which a Deployment says":  {"", []runtime.Object{naming("kube-system", "karpenter", "kerf", ""), called(lease("kube-system", "karpenter-1_x"), "kerf"), pod("kube-system", "karpenter-1", nil)}, "karpenter-1"},
+		"beside an old one":                         {"", []runtime.Object{naming("kube-system", "karpenter", "kerf", ""), lease("kube-system", "gone-1_x"), called(lease("kube-system", "karpenter-1_x"), "kerf"), pod("kube-system", "karpenter-1", nil)}, "karpenter-1"},
+		"in another namespace than the pods":        {"", []runtime.Object{naming("kerf", "karpenter", "kerf", "leases"), called(lease("leases", "karpenter-1_x"), "kerf"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
+		"two by other names":                        {"", []runtime.Object{naming("a", "one", "kerf", ""), naming("b", "two", "kerf", "")}, "Deployments a/one and b/two: name the namespace"},
+		"two by other names, one of which is meant": {"b", []runtime.Object{naming("a", "one", "kerf", ""), naming("b", "two", "kerf", ""), called(lease("b", "karpenter-1_x"), "kerf"), pod("b", "karpenter-1", nil)}, "karpenter-1"},
+		"by a name that nobody has":                 {"", []runtime.Object{naming("a", "one", "kerf", "")}, "reading the Lease a/kerf, which Deployment a/one names"},
+		"held by a pod that has gone":               {"", []runtime.Object{lease("kube-system", "karpenter-0_x")}, "--server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Pod(t.Context(), fake.NewClientset(tc.objects...), tc.namespace)

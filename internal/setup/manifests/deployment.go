@@ -2,6 +2,8 @@ package manifests
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -148,6 +150,24 @@ func appArmor(p *corev1.AppArmorProfile) *corev1.AppArmorProfile {
 
 // karpenterImages begin the names of the images that Karpenter's chart runs.
 const karpenterImages = "public.ecr.aws/karpenter/"
+
+// Own tells whether values name an image in a registry of one's own. Kerf's is in none that everybody may pull from yet.
+func (image ImageValues) Own() bool {
+	return image.Repository != "" && image.Repository != Image && !strings.HasPrefix(image.Repository, karpenterImages)
+}
+
+// imageName is a repository with a tag, a digest or both.
+//
+// Source: OCI Distribution Specification 1.1, "Pulling manifests".
+var imageName = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@[a-z0-9+._-]+:[0-9a-f]+)?$`)
+
+// checkImage refuses a name that no registry can have.
+func (i *installation) checkImage() error {
+	if image := i.image(); !imageName.MatchString(image) {
+		return fmt.Errorf("controller.image: %q is not the name of an image: want one such as 111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf:v0.1.0", image)
+	}
+	return nil
+}
 
 // image is the image of the values, but for one of Karpenter's own: that is left of the values of its chart.
 func (i *installation) image() string {

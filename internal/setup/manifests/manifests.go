@@ -76,7 +76,11 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	if v.ServiceAccount.Create {
 		out = append(out, i.serviceAccount())
 	}
-	out = append(out, i.clusterRole(), i.adminRole(), i.clusterRoleBinding(), i.role(), i.roleBinding(), i.service(), i.budget())
+	out = append(out, i.clusterRole(), i.adminRole(), i.clusterRoleBinding(), i.role(), i.roleBinding())
+	if v.Viewers.Create {
+		out = append(out, i.viewers()...)
+	}
+	out = append(out, i.service(), i.budget())
 	if v.NetworkPolicy.Enabled {
 		out = append(out, i.networkPolicy())
 	}
@@ -176,7 +180,7 @@ func newInstallation(r Release, v *Values) (*installation, error) {
 	if v.Settings.ClusterName == "" {
 		return nil, errors.New("settings.clusterName is not set: give the name of the EKS cluster (--cluster-name)")
 	}
-	return i, i.checkSettings()
+	return i, errors.Join(i.checkImage(), i.checkSettings())
 }
 
 // cut is a name that fits into a label.

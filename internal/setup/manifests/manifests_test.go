@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -100,6 +101,36 @@ func TestRightsFollowTheFeatures(t *testing.T) {
 	}
 }
 
+// Who may read decisions is for the values to say; the account is there for those without a token, and has no token mounted.
+func TestViewers(t *testing.T) {
+	objects, err := with(t, demo+"viewers: {users: [ann], groups: [sre, 'kerf:readers']}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	people := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "ann"}, {APIGroup: rbacv1.GroupName, Kind: "Group", Name: "sre"}, {APIGroup: rbacv1.GroupName, Kind: "Group", Name: "kerf:readers"}}
+	if got := find[*rbacv1.ClusterRoleBinding](t, objects, "kerf-viewer").Subjects; !slices.Equal(got[1:], people) || got[0].Kind != "ServiceAccount" {
+		t.Errorf("the right is bound to %v", got)
+	}
+	if got := find[*rbacv1.RoleBinding](t, objects, "kerf-viewer").Subjects; !slices.Equal(got, people) {
+		t.Errorf("the way there is bound to %v", got)
+	}
+	if labels := find[*rbacv1.ClusterRole](t, objects, "kerf-viewer").Labels; labels["rbac.authorization.k8s.io/aggregate-to-admin"] != "true" || labels["rbac.authorization.k8s.io/aggregate-to-view"] != "" {
+		t.Errorf("the role is aggregated by %v", labels)
+	}
+	if account := find[*corev1.ServiceAccount](t, objects, "kerf-viewer"); account.AutomountServiceAccountToken == nil || *account.AutomountServiceAccountToken {
+		t.Error("pods that take the account get its token")
+	}
+	none, err := with(t, demo+"viewers: {create: false, users: [ann]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range none {
+		if o.GetName() == "kerf-viewer" {
+			t.Errorf("%T is there without being wanted", o)
+		}
+	}
+}
+
 func TestImages(t *testing.T) {
 	for over, want := range map[string]string{
 		`{}`: manifests.Image + ":v1",
@@ -117,6 +148,15 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// TestAnImageOfOnesOwn tells where nobody has named an image that can be pulled.
+func TestAnImageOfOnesOwn(t *testing.T) {
+	for repository, want := range map[string]bool{"": false, manifests.Image: false, "public.ecr.aws/karpenter/controller": false, "r.example.com/kerf": true} {
+		if got := (manifests.ImageValues{Repository: repository}).Own(); got != want {
+			t.Errorf("%q: %t", repository, got)
+		}
+	}
+}
+
 func TestWrongValuesAreNamed(t *testing.T) {
 	for over, words := range map[string][]string{
 		"{}":                          {"settings.clusterName"},
@@ -129,6 +169,8 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		demo + "logLevel: loud": {"logLevel", "LOG_LEVEL", "debug, info or error"},
 		demo + "controller: {env: [{name: FEATURE_GATES, value: NodeRepair=true}]}":                                       {"controller.env: FEATURE_GATES", "set from settings.featureGates", "remove FEATURE_GATES from controller.env"},
 		demo + "controller: {env: [{name: LEADER_ELECTION_NAMESPACE, value: x}]}":                                         {"controller.env: LEADER_ELECTION_NAMESPACE", "namespace of the installation"},
+		demo + "controller: {image: {repository: a b}}":                                                                   {"controller.image", `"a b:v1" is not the name of an image`},
+		demo + "controller: {image: {tag: 'v1@sha256'}}":                                                                  {"controller.image"},
 		demo + "controller: {env: [{name: MEMORY_LIMIT, value: x}]}":                                                      {"set from controller.resources.limits.memory"},
 		demo + "controller: {env: [{name: X, value: a}, {name: X, value: b}]}":                                            {"controller.env: X is there twice"},
 		"settings: {clusterName: demo, kerf: {priceGuard: 3}}\ncontroller: {env: [{name: KERF_PRICE_GUARD, value: '4'}]}": {"set from settings.kerf.priceGuard"},

@@ -9,8 +9,8 @@ import (
 )
 
 // Values are what an installation can be given. They are those of charts/kerf, by the same names, and those names are the
-// ones that users of the Karpenter chart have in their files already; what Kerf adds is under settings.kerf, networkPolicy
-// and compat.
+// ones that users of the Karpenter chart have in their files already; what Kerf adds is under settings.kerf, networkPolicy,
+// viewers and compat.
 type Values struct {
 	NameOverride     string `json:"nameOverride"`
 	FullnameOverride string `json:"fullnameOverride"`
@@ -24,6 +24,7 @@ type Values struct {
 	Service                    ServiceValues        `json:"service"`
 	ServiceAccount             ServiceAccountValues `json:"serviceAccount"`
 	AdditionalClusterRoleRules []Rule               `json:"additionalClusterRoleRules"`
+	Viewers                    ViewerValues         `json:"viewers"`
 	ServiceMonitor             MonitorValues        `json:"serviceMonitor"`
 	NetworkPolicy              NetworkPolicyValues  `json:"networkPolicy"`
 
@@ -71,6 +72,13 @@ type ServiceAccountValues struct {
 	Create      bool              `json:"create"`
 	Name        string            `json:"name"` // empty: as everything else is named
 	Annotations map[string]string `json:"annotations"`
+}
+
+// ViewerValues are of those who may read decisions.
+type ViewerValues struct {
+	Create bool     `json:"create"`
+	Users  []string `json:"users"`
+	Groups []string `json:"groups"`
 }
 
 // MonitorValues are of the ServiceMonitor, for clusters with Prometheus Operator.

@@ -48,6 +48,7 @@ func (e *examination) definitions() {
 	}
 	e.older()
 	e.deleted(ours)
+	e.twoReleases()
 	for _, w := range e.Webhooks {
 		e.blocks(w.Kind+" "+w.Name, "sends objects of karpenter.sh to the Service %s", w.Service).
 			why("releases up to 1.0 left it behind; when its Service goes, every write of a NodePool is refused").
@@ -220,10 +221,11 @@ func (e *examination) deleted(ours []*apiextensionsv1.CustomResourceDefinition) 
 // definitionCharts are the charts of definitions, Karpenter's and Kerf's.
 var definitionCharts = []string{"karpenter-crd", "kerf-crd"}
 
-// definitionsOwner finds the release of a chart of definitions in the controller's namespace. Version 4 of Helm applies the
+// definitionsOwner finds the releases of a chart of definitions in the controller's namespace. Version 4 of Helm applies the
 // folder crds/ of a chart over definitions that are there, which takes the name of their release off them.
 func (l *look) definitionsOwner(ctx context.Context) {
-	if len(l.Definitions) == 0 || l.crdRelease().Manager != Unmanaged {
+	marked := l.crdRelease().Manager
+	if len(l.Definitions) == 0 || marked != Unmanaged && marked != Helm {
 		return
 	}
 	var list corev1.SecretList
@@ -233,7 +235,26 @@ func (l *look) definitionsOwner(ctx context.Context) {
 	for i := range list.Items {
 		s := &list.Items[i]
 		if r, err := revisionOf(s); err == nil && slices.Contains(definitionCharts, r.Chart) {
-			l.DefinitionsOwner = Owner{Manager: Helm, Release: s.Labels["name"], ReleaseNamespace: s.Namespace}
+			l.DefinitionsReleases = append(l.DefinitionsReleases, s.Labels["name"])
+			if marked == Unmanaged {
+				l.DefinitionsOwner = Owner{Manager: Helm, Release: s.Labels["name"], ReleaseNamespace: s.Namespace}
+			}
+		}
+	}
+	slices.Sort(l.DefinitionsReleases)
+}
+
+// twoReleases are releases that all have the definitions: the one that they name, and others that Helm took them from.
+func (e *examination) twoReleases() {
+	owner := e.crdRelease()
+	if len(e.DefinitionsReleases) < 2 || !slices.Contains(e.DefinitionsReleases, owner.Release) {
+		return
+	}
+	f := e.differs("Helm releases "+strings.Join(e.DefinitionsReleases, ", "), "all of them have the CRDs, which are of %s", owner.Release).
+		why("Helm takes the CRDs back at an upgrade of another one, and deletes them with every NodePool when one with Karpenter's chart is uninstalled")
+	for _, name := range e.DefinitionsReleases {
+		if name != owner.Release {
+			f.fix(fmt.Sprintf("kubectl --namespace %s delete secret --selector owner=helm,name=%s   # Helm forgets the release %s, and the CRDs stay", owner.ReleaseNamespace, name, name))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
@@ -36,7 +37,10 @@ func (s *Seen) Facts(form Form) Facts {
 		f.Selector = labelText(d.Spec.Selector.MatchLabels)
 	}
 	if f.Trial = s.trial(); f.Trial {
-		f.Image, f.TrialVariables = c.Image, s.ownVariables()
+		f.Image, f.Applied = c.Image, s.setBy("kubectl", metav1.ManagedFieldsOperationApply)
+		if !f.Applied || s.setBy("kubectl-set", metav1.ManagedFieldsOperationUpdate) {
+			f.TrialVariables = s.ownVariables()
+		}
 	}
 	if f.Given = s.Given; f.Given != nil {
 		f.Refused, _ = s.refused() // what can't be judged, check says

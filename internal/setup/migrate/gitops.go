@@ -21,9 +21,30 @@ func (w *writer) swapWithGitOps() {
 	case FluxKustomization:
 		w.kustomization()
 	default:
-		w.fluxHelmRelease()
-		w.argoCD()
+		// What was read are the values of a Helm release, and not those of the object that a GitOps tool would have.
+		w.Given = nil
+		w.eitherTool(w.fluxHelmRelease, w.argoCD)
 	}
+}
+
+// eitherTool writes the steps for Flux and for Argo CD, of which one holds: pasted together, they stop before both.
+func (w *writer) eitherTool(flux, argo func()) {
+	choice := len(w.guide.Steps)
+	w.step("Leave out the steps of the tool that you do not have", "")
+	for _, tool := range []struct {
+		name  string
+		steps func()
+	}{{"With Flux", flux}, {"With Argo CD", argo}} {
+		first := len(w.guide.Steps)
+		tool.steps()
+		for i := first; i < len(w.guide.Steps); i++ {
+			s := &w.guide.Steps[i]
+			s.Title = tool.name + ": " + s.Title
+		}
+		w.guide.Steps[choice].Note += fmt.Sprintf("%s: steps %d to %d. ", tool.name, first+1, len(w.guide.Steps))
+	}
+	w.guide.Steps[choice].Note += "Nothing that was found tells which tool it is. Delete the steps of the other before you paste."
+	w.guide.Steps[choice].Commands = []string{pause("Only the steps of one of the two tools follow")}
 }
 
 // valuesTree is a tree of the values of the swap, with null for those that Kerf's chart refuses and own has.
@@ -71,7 +92,7 @@ func (w *writer) fluxHelmRelease() {
 		"chart": "charts/kerf", "version": nil, "sourceRef": map[string]any{"kind": "GitRepository", "name": "kerf", "namespace": namespace},
 	}}}
 	note := "kerf-source.yaml has Flux read Kerf's charts; where it knows them under another name, name that in sourceRef and leave the file out.\n" +
-		"The last command shows the HelmRelease as it would be. Flux upgrades the release in place."
+		"The last command shows which lines change; of them, those of spec belong into Git. Flux upgrades the release in place."
 	var own map[string]any
 	switch {
 	case w.Given == nil:
@@ -84,7 +105,10 @@ func (w *writer) fluxHelmRelease() {
 		}
 	}
 	for _, r := range w.Refused {
-		if !has(own, "."+r.Path) {
+		switch {
+		case w.Given == nil:
+			note += "\nRemove the value " + r.Path + " from spec.values, where it is there: Kerf's chart refuses it."
+		case !has(own, "."+r.Path):
 			note += "\nRemove the value " + r.Path + " from the ConfigMap or Secret of spec.valuesFrom: Kerf's chart refuses it."
 		}
 	}
@@ -94,9 +118,8 @@ func (w *writer) fluxHelmRelease() {
 	source := map[string]any{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": map[string]any{"name": "kerf", "namespace": namespace},
 		"spec": map[string]any{"url": w.or("", "KERF_SOURCE"), "ref": map[string]any{"tag": w.or("", "KERF_REVISION")}, "interval": "1h"}}
 	w.step("Write the change of the HelmRelease", note,
-		file("kerf-source.yaml", source), file("kerf-helmrelease.yaml", map[string]any{"spec": spec}),
-		w.kubectl("--namespace %s patch helmrelease %s --type merge --patch-file kerf-helmrelease.yaml --dry-run=server -o yaml", namespace, name))
-	w.inGit("kerf-source.yaml and the HelmRelease as it was shown")
+		append([]string{file("kerf-source.yaml", source), file("kerf-helmrelease.yaml", map[string]any{"spec": spec})}, w.shown("helmrelease", namespace, name)...)...)
+	w.inGit("kerf-source.yaml and, in the file of the HelmRelease, the changed lines of spec")
 	w.reconcileHelmRelease()
 }
 
@@ -116,12 +139,15 @@ func (w *writer) argoCD() {
 	if namespace == "" {
 		namespace = "argocd"
 	}
-	note, spec := "The last command shows the Application as it would be.", map[string]any{}
+	note, spec := "The last command shows which lines change; of them, those of spec belong into Git.", map[string]any{}
 	switch {
 	case w.Given == nil:
 		spec["source"] = w.argoSource(nil)
 		note = "Values of the Application stay beside these parameters; parameters that it has already have to be added to the list.\n" +
 			"With several sources, change the one of the controller's chart in Git by hand. " + note
+		for _, r := range w.Refused {
+			note += "\nRemove the value " + r.Path + " from its values, where it is there: Kerf's chart refuses it."
+		}
 	case w.Given.Several:
 		sources := slices.Clone(w.Given.Sources)
 		before, _ := sources[w.Given.Source].(map[string]any)
@@ -133,10 +159,20 @@ func (w *writer) argoCD() {
 		before, _ := w.Given.Sources[0].(map[string]any)
 		spec["source"] = w.argoSource(before)
 	}
-	w.step("Write the change of the Application", note, file("kerf-application.yaml", map[string]any{"spec": spec}),
-		w.kubectl("--namespace %s patch application %s --type merge --patch-file kerf-application.yaml --dry-run=server -o yaml", namespace, name))
-	w.inGit("the Application as it was shown")
+	w.step("Write the change of the Application", note,
+		append([]string{file("kerf-application.yaml", map[string]any{"spec": spec})}, w.shown("application", namespace, name)...)...)
+	w.inGit("the changed lines of spec in the file of the Application")
 	w.syncApplication()
+}
+
+// shown are the commands that show the change of an object: the object itself has fields of the cluster, which do not belong into Git.
+func (w *writer) shown(kind, namespace, name string) []string {
+	before, after := kind+".before.yaml", kind+".after.yaml"
+	return []string{
+		w.kubectl("--namespace %s get %s %s -o yaml > %s", namespace, kind, name, before),
+		w.kubectl("--namespace %s patch %s %s --type merge --patch-file kerf-%s.yaml --dry-run=server -o yaml > %s", namespace, kind, name, kind, after),
+		"diff -u " + before + " " + after + " || [ $? = 1 ]",
+	}
 }
 
 // argoSource is the source of an Application after the swap, as a change of what it was before: null takes a field away.

@@ -64,9 +64,9 @@ type Facts struct {
 	Image                      string // REPOSITORY:TAG of Kerf's image
 	Running                    string // image that the Deployment names
 	// Kerf says that this is Kerf's already; Trial that its release is still of Karpenter's chart, and that kubectl set these
-	// variables.
-	Kerf, Trial    bool
-	TrialVariables []string
+	// variables. Applied says that kubectl has applied the Deployment on the server's side.
+	Kerf, Trial, Applied bool
+	TrialVariables       []string
 	// Selector are the labels of the pods, Container is the controller's.
 	Selector, Container string
 	// Given are the values of the release, HelmRelease or Application; Refused are those of them that Kerf's chart refuses.

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
@@ -76,7 +77,11 @@ func TestTheSwapOfAHelmRelease(t *testing.T) {
 	s.Given.Applier, s.Given.ApplierNamespace = "infra", "flux-system"
 	text := written(t, ToKerf(s.Facts("")))
 	contains(t, text, "chartRef: null", "webhooks: null", "hostNetwork: true", "nodeReadines: null", "! logConfigs: null", "Remove the value logConfigs from the ConfigMap", "kind: GitRepository",
-		"url: KERF_SOURCE", "flux reconcile kustomization infra --namespace flux-system", "Commit kerf-source.yaml")
+		"url: KERF_SOURCE", "flux reconcile kustomization infra --namespace flux-system", "Commit kerf-source.yaml", "diff -u helmrelease.before.yaml helmrelease.after.yaml", "! as it was shown")
+	// What Flux undoes is said where the steps go past it.
+	contains(t, written(t, ToKerf(s.Facts(WithHelm))), "flux suspend helmrelease karpenter --namespace flux first")
+	contains(t, written(t, ToKarpenter(s.Facts(WithKubectl))), "undoes what kubectl changes")
+	contains(t, written(t, ToKerf(s.Facts(""))), "! flux suspend")
 	if r := Examine(s); r.Count(Blocks) != 4 {
 		t.Errorf("%+v", r.Findings)
 	}
@@ -166,13 +171,67 @@ func TestATrialOfTheImageAlone(t *testing.T) {
 	s.container().Env = append(s.container().Env, s.container().Env[0])
 	s.container().Env[3].Name, s.container().Env[3].Value = "KERF_COMPAT", "karpenter"
 	s.Owner.Revisions = []Revision{{Number: 4, Status: "deployed", Chart: karpenterChart, Version: "1.14.1"}}
-	contains(t, written(t, ToKarpenter(s.Facts(""))), "helm rollback karpenter 4 --namespace kube-system --wait --timeout 10m --force-conflicts", "set env deployment/karpenter KERF_COMPAT-")
-	contains(t, written(t, ToKerf(s.Facts(""))), "--reset-then-reuse-values --force-conflicts", "--set controller.image.repository=r/kerf", "! IMAGE_")
+	contains(t, written(t, ToKerf(s.Facts(WithKubectl))), "the next helm upgrade undoes it")
+	// Version 4 refuses the flag for a release that version 3 made.
+	contains(t, written(t, ToKarpenter(s.Facts(""))), "helm rollback karpenter 4 --namespace kube-system --wait --timeout 10m\n", "set env deployment/karpenter KERF_COMPAT-", "! kubectl apply", "! --force-conflicts")
+	contains(t, written(t, ToKerf(s.Facts(""))), "--reset-then-reuse-values \\\n", "--set controller.image.repository=r/kerf", "! IMAGE_", "! --force-conflicts")
+	s.Owner.Revisions[0].ServerSide = true
+	contains(t, written(t, ToKarpenter(s.Facts(""))), "--wait --timeout 10m "+overKubectl+"\n")
+	contains(t, written(t, ToKerf(s.Facts(""))), "--reset-then-reuse-values "+overKubectl+" \\\n")
+	s.Deployment.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply}}
+	contains(t, written(t, ToKarpenter(s.Facts(""))), `echo '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"kube-system","name":"karpenter"}}' | kubectl apply --server-side -f -`, "! set env")
+	s.Deployment.ManagedFields = append(s.Deployment.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubectl-set", Operation: metav1.ManagedFieldsOperationUpdate})
+	contains(t, written(t, ToKarpenter(s.Facts(""))), "kubectl apply --server-side -f -", "set env deployment/karpenter KERF_COMPAT-")
 	if a := Examine(s).Answer(); !strings.HasPrefix(a, "Runs Kerf already") {
 		t.Error(a)
 	}
 	s.Owner.Revisions[0].Chart = kerfChart
 	contains(t, written(t, ToKerf(s.Facts(""))), "! --force-conflicts", "! controller.image", "runs Kerf already (r/kerf:v0.1.0)")
+}
+
+// TestGitOpsOfAReleaseOfHelm asks for a change in Git where no object of a GitOps tool was found.
+func TestGitOpsOfAReleaseOfHelm(t *testing.T) {
+	s := healthy(t)
+	s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart, Version: "1.14.1"}}
+	s.Given = &Given{Object: "Helm release kube-system/karpenter", Values: tree(t, stale)}
+	g := ToKerf(s.Facts(WithGitOps))
+	contains(t, written(t, g), "patch helmrelease OWNER_NAME", "patch application OWNER_NAME", "Remove the value webhooks from spec.values", "Remove the value webhooks from its values", "! ConfigMap or Secret")
+	contains(t, written(t, g), "# 4. Leave out the steps of the tool that you do not have\n#    With Flux: steps 5 to 7. With Argo CD: steps 8 to 10.", "# 7. With Flux: Have Flux", "# 8. With Argo CD: Write the change")
+	if got := strings.Join(fill(g), " "); got != "IMAGE_REPOSITORY IMAGE_TAG KERF_REVISION KERF_SOURCE OWNER_NAME OWNER_NAMESPACE REGION" {
+		t.Errorf("to fill in: %s", got)
+	}
+}
+
+// TestWhatIsOptionalWaits has the steps after the swap stop before what the swap does not need, and run no empty script.
+func TestWhatIsOptionalWaits(t *testing.T) {
+	steps := ToKerf(healthy(t).Facts("")).Steps
+	commands := steps[len(steps)-1].Commands
+	if !strings.HasSuffix(commands[0], "< /dev/tty") || !strings.HasPrefix(commands[len(commands)-1], "[ ! -s fix.sh ] || {") {
+		t.Errorf("%q", commands)
+	}
+}
+
+// TestWhatKubectlAppliedIsTakenOver has no release, so that kubectl owns the fields which Helm is to set.
+func TestWhatKubectlAppliedIsTakenOver(t *testing.T) {
+	s := healthy(t)
+	s.Owner = Owner{}
+	contains(t, written(t, ToKerf(s.Facts(WithHelm))), "--install --namespace kube-system --take-ownership --skip-crds "+overKubectl)
+	contains(t, written(t, ToKarpenter(s.Facts(WithHelm))), "--install --take-ownership "+overKubectl+" --namespace kube-system")
+}
+
+// TestTheFlagForConflictsIsOfVersionFour runs what is printed with each version of Helm.
+func TestTheFlagForConflictsIsOfVersionFour(t *testing.T) {
+	for version, want := range map[string]string{"v3.22.0+g1234567": "rollback\n", "v4.0.1+g1234567": "rollback --force-conflicts\n"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "helm"), []byte("#!/bin/sh\necho "+version+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command("sh", "-ec", "echo rollback "+overKubectl)
+		c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		if out, err := c.Output(); err != nil || string(out) != want {
+			t.Errorf("with %s: %q, %v", version, out, err)
+		}
+	}
 }
 
 // TestTheValuesOfADeployment makes values of a Deployment, and the Deployment of the values.

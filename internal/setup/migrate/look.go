@@ -46,8 +46,10 @@ type Seen struct {
 	Owner          Owner
 	// DefinitionsOwner is the release of a chart of definitions, where the definitions themselves do not name it.
 	DefinitionsOwner Owner
-	Definitions      []apiextensionsv1.CustomResourceDefinition
-	Webhooks         []Webhook
+	// DefinitionsReleases are all deployed releases of a chart of definitions.
+	DefinitionsReleases []string
+	Definitions         []apiextensionsv1.CustomResourceDefinition
+	Webhooks            []Webhook
 	// Objects are those of the API as they are stored, by kind.
 	Objects map[string][]unstructured.Unstructured
 	Nodes   []corev1.Node

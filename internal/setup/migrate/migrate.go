@@ -53,6 +53,8 @@ type Report struct {
 	Release    string `json:"release,omitempty"`
 	// Kerf says that the controller is Kerf already.
 	Kerf bool `json:"kerf,omitempty"`
+	// KarpenterLeads says that no pod of Kerf is ready yet, and one of Karpenter is: the swap has begun and did not finish.
+	KarpenterLeads bool `json:"karpenterLeads,omitempty"`
 	// Ready says that nothing blocks the swap, as far as was seen.
 	Ready    bool      `json:"ready"`
 	Findings []Finding `json:"findings"`
@@ -104,7 +106,10 @@ func Examine(s *Seen) *Report {
 	}
 	e.area = "reading"
 	for _, g := range s.Gaps {
-		e.unknown(g.What, "could not be read: %s", g.Why).why("what hangs on it was not judged")
+		f := e.unknown(g.What, "could not be read: %s", g.Why).why("what hangs on it was not judged")
+		if strings.Contains(g.Why, "is forbidden: User ") && !strings.HasPrefix(g.What, "secret") { // which no role of ours lets anybody read
+			f.fix("kerf manifests --reader-only   # a ClusterRole that may, for somebody to bind who may do so")
+		}
 	}
 	order := []Severity{Blocks, Unknown, Differs, Fine}
 	slices.SortStableFunc(e.findings, func(a, b Finding) int {
@@ -113,7 +118,7 @@ func Examine(s *Seen) *Report {
 	r := &Report{Cluster: s.ClusterName, Kubernetes: s.Kubernetes, Findings: e.findings}
 	if d := s.Deployment; d != nil {
 		r.Controller, r.Karpenter, r.Release = d.Namespace+"/"+d.Name, s.runs(), s.Owner.Release
-		r.Kerf = s.isKerf()
+		r.Kerf, r.KarpenterLeads = s.isKerf(), s.karpenterLeads()
 	}
 	r.Ready = r.Count(Blocks) == 0
 	if s.NoAWS != "" {

@@ -45,7 +45,7 @@ func healthy(t *testing.T) *Seen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Granted, s.GrantedInNamespace = needed(objects)
+	s.Granted, s.GrantedInNamespace = needed(objects, ofController)
 	return s
 }
 
@@ -95,10 +95,12 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"no cluster name": {func(_ *testing.T, s *Seen) { s.ClusterName, s.container().Env = "", nil }, Blocks, "Deployment", "CLUSTER_NAME"},
 		"a gate":          {func(_ *testing.T, s *Seen) { s.container().Env[2].Value = "Novel=true" }, Differs, "Deployment", "Novel"},
 		"own roles":       {func(_ *testing.T, s *Seen) { s.Granted = s.Granted[1:] }, Differs, "ServiceAccount", "lack"},
-		"no rights":       {func(_ *testing.T, s *Seen) { s.Refused = []Access{{"create", "apps", "deployments", "a", "b"}} }, Blocks, "you", "may not"},
-		"a selector":      {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
-		"another name":    {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
-		"a mirror":        {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
+		"no rights": {func(_ *testing.T, s *Seen) {
+			s.Refused = []Access{{Verb: "create", Group: "apps", Resource: "deployments", Namespace: "a", For: "b"}}
+		}, Blocks, "you", "may not"},
+		"a selector":   {func(_ *testing.T, s *Seen) { s.Deployment.Spec.Selector.MatchLabels = map[string]string{"app": "k"} }, Blocks, "Deployment", "selector"},
+		"another name": {func(_ *testing.T, s *Seen) { s.Deployment.Name = "kp-karpenter" }, Fine, "Deployment", "--set fullnameOverride=kp-karpenter"},
+		"a mirror":     {func(_ *testing.T, s *Seen) { s.container().Image = "my.registry/karpenter:1.14.1" }, Differs, "Deployment", "mirror"},
 		"an unknown value": {func(_ *testing.T, s *Seen) {
 			s.Given = &Given{Object: "Helm release a/b", Values: map[string]any{"webhooks": map[string]any{"enabled": false}}}
 		}, Blocks, "Helm release a/b", "webhooks: the chart has no such value"},
@@ -127,6 +129,10 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			s.Lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("ip-10-0-0-1.ec2.internal_1")}}
 			s.Deployment.Spec.Template.Spec.HostNetwork, s.Pods = true, []Pod{{Name: "p", Node: "ip-10-0-0-1.ec2.internal", Image: s.container().Image}}
 		}, Fine, "Lease", "holds it"},
+		"two releases of definitions": {func(_ *testing.T, s *Seen) {
+			s.DefinitionsOwner = Owner{Manager: Helm, Release: "kerf-crd", ReleaseNamespace: "kube-system"}
+			s.DefinitionsReleases = []string{"karpenter-crd", "kerf-crd"}
+		}, Differs, "karpenter-crd, kerf-crd", "are of kerf-crd"},
 		"two controllers": {func(_ *testing.T, s *Seen) { s.Controllers = []doctor.Controller{{Namespace: "a", Name: "b"}} }, Blocks, "a/b", "besides"},
 		"an autoscaler": {func(_ *testing.T, s *Seen) {
 			s.Workloads = []Workload{{"Deployment", "a", "b", []string{"x/cluster-autoscaler:v1"}, 1}}
@@ -151,6 +157,28 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 				t.Errorf("ready: %v", r.Ready)
 			}
 		})
+	}
+}
+
+// TestASwapThatDidNotFinishIsTheAnswer has Helm's last revision fail at an image that can't be pulled.
+func TestASwapThatDidNotFinishIsTheAnswer(t *testing.T) {
+	s := healthy(t)
+	was := s.container().Image
+	s.container().Image = "r/kerf:v9"
+	s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart}, {Number: 2, Status: "failed", Chart: kerfChart}}
+	s.Pods = []Pod{{Name: "p", Image: was, Ready: true}, {Name: "q", Image: "r/kerf:v9", Waiting: "ErrImagePull"}, {Name: "r", Image: "r/kerf:v9"}}
+	for want, change := range map[string]func(){
+		"The swap did not finish: Karpenter leads. 1 thing to fix.\ncluster demo, Kubernetes v1.33.2-eks-1, controller kube-system/karpenter, which is to run kerf v9": func() {},
+		"The swap is under way: Karpenter leads until a pod of Kerf is ready.":                                                                                         func() { s.Pods[1].Waiting = "" },
+		"Runs Kerf already: ": func() { s.Pods[1].Waiting, s.Pods[1].Ready = "", true },
+	} {
+		kept := slices.Clone(s.Pods)
+		change()
+		var b bytes.Buffer
+		if err := Examine(s).Write(&b, false); err != nil || !strings.HasPrefix(b.String(), want) {
+			t.Errorf("want %q, got %v\n%s", want, err, b.String())
+		}
+		s.Pods = kept
 	}
 }
 

@@ -46,6 +46,8 @@ type Revision struct {
 	Number         int
 	Status         string
 	Chart, Version string
+	// ServerSide says that Helm applied it on the server's side: version 4 does, and goes on as the revision did.
+	ServerSide bool
 	// Values are those that its owner gave, not the chart's defaults.
 	Values map[string]any
 }
@@ -148,12 +150,14 @@ func revisionOf(s *corev1.Secret) (Revision, error) {
 		Chart struct {
 			Metadata struct{ Name, Version string }
 		}
-		Config map[string]any
+		Config      map[string]any
+		ApplyMethod string `json:"apply_method"` // "ssa" or "csa"; version 3 writes none
 	}
 	if err := json.Unmarshal(text, &release); err != nil {
 		return r, fmt.Errorf("reading the release: %w", err)
 	}
 	r.Chart, r.Version, r.Values = release.Chart.Metadata.Name, release.Chart.Metadata.Version, release.Config
+	r.ServerSide = release.ApplyMethod == "ssa"
 	return r, nil
 }
 

@@ -12,11 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/auth/rbac/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kerf-sh/kerf/internal/controller/access"
 )
 
 // Access is something that a person may or may not do.
 type Access struct {
+	// Resource may be a path, such as /debug/decisions.
 	Verb, Group, Resource, Namespace string
+	// Name is the one object that it is about; empty: any.
+	Name string
 	// For says what of a swap needs it.
 	For string
 }
@@ -26,6 +31,9 @@ func (a Access) String() string {
 	out := a.Verb + " " + a.Resource
 	if a.Group != "" {
 		out += "." + a.Group
+	}
+	if a.Name != "" {
+		out += "/" + a.Name
 	}
 	if a.Namespace != "" {
 		out += " --namespace " + a.Namespace
@@ -118,14 +126,14 @@ func (l *look) access(ctx context.Context) {
 	}
 	at := l.release().Namespace
 	wanted := []Access{
-		{"create", "apiextensions.k8s.io", "customresourcedefinitions", "", "the CRDs"}, {"patch", "apiextensions.k8s.io", "customresourcedefinitions", "", "the CRDs"},
-		{"create", rbacv1.GroupName, "clusterroles", "", "the controller's rights"}, {"patch", rbacv1.GroupName, "clusterroles", "", "the controller's rights"},
-		{"create", rbacv1.GroupName, "clusterrolebindings", "", "the controller's rights"}, {"create", rbacv1.GroupName, "roles", at, "the controller's rights"},
-		{"create", rbacv1.GroupName, "rolebindings", at, "the controller's rights"}, {"patch", "apps", "deployments", at, "the controller"},
-		{"patch", "", "serviceaccounts", at, "the controller"}, {"patch", "", "services", at, "the controller"}, {"patch", "policy", "poddisruptionbudgets", at, "the controller"},
+		{Verb: "create", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", For: "the CRDs"}, {Verb: "patch", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", For: "the CRDs"},
+		{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterroles", For: "the controller's rights"}, {Verb: "patch", Group: rbacv1.GroupName, Resource: "clusterroles", For: "the controller's rights"},
+		{Verb: "create", Group: rbacv1.GroupName, Resource: "clusterrolebindings", For: "the controller's rights"}, {Verb: "create", Group: rbacv1.GroupName, Resource: "roles", Namespace: at, For: "the controller's rights"},
+		{Verb: "create", Group: rbacv1.GroupName, Resource: "rolebindings", Namespace: at, For: "the controller's rights"}, {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: at, For: "the controller"},
+		{Verb: "patch", Resource: "serviceaccounts", Namespace: at, For: "the controller"}, {Verb: "patch", Resource: "services", Namespace: at, For: "the controller"}, {Verb: "patch", Group: "policy", Resource: "poddisruptionbudgets", Namespace: at, For: "the controller"},
 	}
 	if l.Owner.Release != "" {
-		wanted = append(wanted, Access{"create", "", "secrets", at, "Helm's record of the release"})
+		wanted = append(wanted, Access{Verb: "create", Resource: "secrets", Namespace: at, For: "Helm's record of the release"})
 	}
 	for _, a := range wanted {
 		if !l.ask(ctx, a) {
@@ -150,9 +158,13 @@ func (l *look) ask(ctx context.Context, a Access) bool {
 
 func (l *look) may(ctx context.Context, a Access) (bool, error) {
 	resource, sub, _ := strings.Cut(a.Resource, "/")
-	answer, err := l.o.API.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: a.Verb, Group: a.Group, Resource: resource, Subresource: sub, Namespace: a.Namespace},
-	}}, metav1.CreateOptions{})
+	var question authorizationv1.SelfSubjectAccessReviewSpec
+	if resource == "" { // a path
+		question.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Verb: a.Verb, Path: a.Resource}
+	} else {
+		question.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: a.Verb, Group: a.Group, Resource: resource, Subresource: sub, Namespace: a.Namespace, Name: a.Name}
+	}
+	answer, err := l.o.API.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: question}, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("asking what you may do: %w", err)
 	}
@@ -161,7 +173,7 @@ func (l *look) may(ctx context.Context, a Access) (bool, error) {
 
 // escalation asks whether the person may grant the controller's rights: who may not escalate has to have each of them.
 func (l *look) escalation(ctx context.Context) {
-	for _, a := range []Access{{"escalate", rbacv1.GroupName, "clusterroles", "", ""}, {"bind", rbacv1.GroupName, "clusterroles", "", ""}} {
+	for _, a := range []Access{{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"}, {Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"}} {
 		allowed, err := l.may(ctx, a)
 		if err != nil {
 			l.NoAccess = err.Error()
@@ -179,14 +191,23 @@ func (l *look) eachRule(ctx context.Context) {
 	if err != nil {
 		return // said by identity
 	}
-	cluster, own := needed(objects)
+	cluster, own := needed(objects, func(string) bool { return true })
 	for _, set := range []struct {
 		rules     []rbacv1.PolicyRule
 		namespace string
 	}{{cluster, ""}, {own, l.release().Namespace}} {
 		for _, r := range set.rules {
 			for _, one := range validation.BreakdownRule(r) {
-				if len(one.Resources) == 1 && !l.ask(ctx, Access{one.Verbs[0], one.APIGroups[0], one.Resources[0], set.namespace, granting}) {
+				a := Access{Verb: one.Verbs[0], Namespace: set.namespace, For: granting}
+				if len(one.NonResourceURLs) == 1 {
+					a.Resource = one.NonResourceURLs[0]
+				} else {
+					a.Group, a.Resource = one.APIGroups[0], one.Resources[0]
+				}
+				if len(one.ResourceNames) == 1 {
+					a.Name = one.ResourceNames[0]
+				}
+				if !l.ask(ctx, a) {
 					return
 				}
 			}
@@ -194,12 +215,19 @@ func (l *look) eachRule(ctx context.Context) {
 	}
 }
 
-// granting is what the rights of the controller itself are for: who may not escalate may only grant what they have.
-const granting = "granting the controller what it needs"
+// granting is what the rights of the controller, and of those who read its decisions, are for: who may not escalate may only
+// grant what they have.
+const granting = "granting the controller what it needs, and others to read its decisions"
 
-// needed are the rules of Kerf's roles: for the cluster, and for the controller's namespace.
-func needed(objects []client.Object) (cluster, own []rbacv1.PolicyRule) {
+// ofController tells the controller's own roles from those of people.
+func ofController(role string) bool { return role != access.Viewer }
+
+// needed are the rules of Kerf's roles of some names: for the cluster, and for the controller's namespace.
+func needed(objects []client.Object, of func(role string) bool) (cluster, own []rbacv1.PolicyRule) {
 	for _, o := range objects {
+		if !of(o.GetName()) {
+			continue
+		}
 		switch o := o.(type) {
 		case *rbacv1.ClusterRole:
 			if !strings.HasSuffix(o.Name, "-admin") {
@@ -226,7 +254,7 @@ func (e *examination) clusterRights() {
 	if err != nil {
 		return // said by identity
 	}
-	cluster, own := needed(objects)
+	cluster, own := needed(objects, ofController)
 	_, lacks := validation.Covers(e.Granted, cluster)
 	_, lacksOwn := validation.Covers(append(slices.Clone(e.Granted), e.GrantedInNamespace...), own)
 	var lines []string

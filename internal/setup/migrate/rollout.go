@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // kerfChart is the name of Kerf's chart.
@@ -14,8 +15,10 @@ const kerfChart = "kerf"
 // Pod is a pod of the controller's Deployment.
 type Pod struct {
 	Name, Node string
-	// Image is that of the controller's container; Waiting is why it does not run, empty where it does.
+	// Image is that of the controller's container; Waiting is why it does not run, empty where it does or is about to.
 	Image, Waiting string
+	// Ready says that it answers its probe.
+	Ready bool
 }
 
 func podOf(p *corev1.Pod, containerName string) Pod {
@@ -26,7 +29,9 @@ func podOf(p *corev1.Pod, containerName string) Pod {
 		}
 	}
 	for i := range p.Status.ContainerStatuses {
-		if s := &p.Status.ContainerStatuses[i]; s.Name == containerName && s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating" {
+		s := &p.Status.ContainerStatuses[i]
+		out.Ready = out.Ready || s.Name == containerName && s.Ready
+		if s.Name == containerName && s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating" {
 			out.Waiting = strings.TrimSuffix(s.State.Waiting.Reason+": "+s.State.Waiting.Message, ": ")
 		}
 	}
@@ -64,10 +69,21 @@ func (e *examination) rollout() {
 		}
 	}
 	if len(old) > 0 {
-		e.differs(object, "%d of %d pods have another image than it names, %s", len(old), len(e.Pods), c.Image).with(old...).
-			why("a rollout is under way; wait until it is done").
+		f := e.differs(object, "%d of %d pods have another image than it names, %s", len(old), len(e.Pods), c.Image).with(old...)
+		if len(waiting) > 0 {
+			f.why("they run until the others can start")
+			return
+		}
+		f.why("a rollout is under way; wait until it is done").
 			fix(fmt.Sprintf("kubectl --namespace %s rollout status deployment/%s --timeout 5m", e.Deployment.Namespace, e.Deployment.Name))
 	}
+}
+
+// karpenterLeads tells whether the Deployment names Kerf, no pod of it is ready, and one of Karpenter is.
+func (s *Seen) karpenterLeads() bool {
+	image := container(s.Deployment).Image
+	return s.isKerf() && !slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Ready && p.Image == image }) &&
+		slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Ready && !s.ofKerf(p.Image) })
 }
 
 // rollback is the command that goes back to the revision that is deployed, empty where none is.
@@ -104,6 +120,14 @@ func (e *examination) revisions() {
 func (s *Seen) trial() bool {
 	r, ok := s.Owner.current()
 	return ok && s.isKerf() && r.Chart == karpenterChart && r.Number == s.Owner.Revisions[len(s.Owner.Revisions)-1].Number
+}
+
+// setBy tells whether a program owns fields of the Deployment, by the name that it gives itself: "kubectl" for kubectl apply
+// --server-side, "kubectl-set" for kubectl set.
+func (s *Seen) setBy(manager string, operation metav1.ManagedFieldsOperationType) bool {
+	return slices.ContainsFunc(s.Deployment.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager == manager && f.Operation == operation
+	})
 }
 
 // ownVariables are the variables of the container that only Kerf reads, by name.

@@ -24,6 +24,10 @@ func (r *Report) Answer() string {
 	switch n := r.Count(Blocks); {
 	case r.Controller == "":
 		return "No controller was found: there is nothing to swap."
+	case n > 0 && r.KarpenterLeads:
+		return "The swap did not finish: Karpenter leads. " + plan.Count(n, "thing") + " to fix."
+	case r.KarpenterLeads:
+		return "The swap is under way: Karpenter leads until a pod of Kerf is ready."
 	case n > 0 && r.Kerf:
 		return "Runs Kerf already; " + plan.Count(n, "thing") + " to fix."
 	case r.Kerf:
@@ -44,8 +48,12 @@ func (r *Report) Write(out io.Writer, all bool) error {
 	b := &strings.Builder{}
 	fmt.Fprintln(b, r.Answer())
 	var facts []string
+	version := "version"
+	if r.KarpenterLeads {
+		version = "which is to run"
+	}
 	for _, f := range []struct{ name, value string }{
-		{"cluster", r.Cluster}, {"Kubernetes", r.Kubernetes}, {"controller", r.Controller}, {"version", r.Karpenter}, {"Helm release", r.Release},
+		{"cluster", r.Cluster}, {"Kubernetes", r.Kubernetes}, {"controller", r.Controller}, {version, r.Karpenter}, {"Helm release", r.Release},
 	} {
 		if f.value != "" {
 			facts = append(facts, f.name+" "+f.value)

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,9 @@ func ToKarpenter(f Facts) *Guide {
 	if !w.Kerf && !w.Offline {
 		w.guide.First = append([]string{"The Deployment names no image of Kerf (" + w.Running + "): there may be nothing to give back."}, w.guide.First...)
 	}
+	if !w.Trial {
+		w.bypassed()
+	}
 	w.step("Note what there is", "", w.claims()+" > nodeclaims.before", sortClaims)
 	switch w.Form {
 	case WithGitOps:
@@ -26,7 +30,8 @@ func ToKarpenter(f Facts) *Guide {
 	default:
 		w.backWithHelm()
 	}
-	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Do not uninstall the release that has them: that deletes every NodePool.\n"+
+	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Leave the release that has them: once Karpenter's chart is in it, uninstalling it deletes\n"+
+		"every NodePool. With Kerf's chart in it, Helm keeps the CRDs.\n"+
 		"What kerf stack added in AWS may stay as well.")
 	filter := ""
 	if w.Kerf {
@@ -61,13 +66,30 @@ func (w *writer) backWithHelm() {
 		w.step("Swap", note, command)
 		return
 	}
-	commands := []string{command + " --force-conflicts"}
-	note += "\n--force-conflicts: kubectl has set the image. Version 3 of Helm does not have the flag and does not need it."
+	if last.ServerSide {
+		command += " " + overKubectl
+		note += "\n" + overKubectlNote
+	}
+	commands := []string{command}
+	if w.Applied {
+		note += "\nThe rollback leaves what kubectl apply has set and Karpenter's chart does not: variables, the seccomp profile. The next command gives up those\n" +
+			"fields, which removes them."
+		commands = append(commands, w.giveUp(namespace))
+	}
 	if len(w.TrialVariables) > 0 {
-		note += "\nThe rollback leaves variables that kubectl has set; the second command removes them."
+		note += "\nThe rollback leaves variables that kubectl set env has set; the last command removes them."
 		commands = append(commands, w.kubectl("--namespace %s set env deployment/%s %s-", namespace, w.Deployment, strings.Join(w.TrialVariables, "- ")))
 	}
 	w.step("Swap", note, commands...)
+}
+
+// giveUp applies a Deployment of no fields as kubectl: those that kubectl alone has set are removed, those that Helm has set as
+// well are kept.
+//
+// Source: Kubernetes, "Server-Side Apply", "Transferring ownership" and "Field management".
+func (w *writer) giveUp(namespace string) string {
+	empty := fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"%s","name":"%s"}}`, namespace, w.Deployment)
+	return "echo " + shellescape.Quote(empty) + " | " + w.kubectl("apply --server-side -f -")
 }
 
 // backWithValues installs Karpenter's chart over the release: there is no revision of it to go back to.
@@ -81,7 +103,7 @@ func (w *writer) backWithValues(release, namespace string) {
 	}
 	flags := ""
 	if w.Owner.Release == "" {
-		flags = "--install --take-ownership "
+		flags = "--install --take-ownership " + overKubectl + " "
 	}
 	w.step("Swap", note+" This installs that chart in the place of Kerf's, with values of yours.",
 		w.helm("upgrade %s oci://public.ecr.aws/karpenter/karpenter --version %s %s--namespace %s --skip-crds --reset-values --values %s --wait --timeout 10m",

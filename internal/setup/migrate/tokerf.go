@@ -18,6 +18,7 @@ func ToKerf(f Facts) *Guide {
 	if w.Kerf && !w.Trial {
 		w.guide.First = append(w.guide.First, "The Deployment runs Kerf already ("+w.Running+"): these steps upgrade it.")
 	}
+	w.bypassed()
 	w.before()
 	w.definitionsStep()
 	if w.Recreate {
@@ -34,6 +35,24 @@ func ToKerf(f Facts) *Guide {
 	}
 	w.after()
 	return w.guide
+}
+
+// bypassed names whoever applies the Deployment and would undo what another form changes.
+func (w *writer) bypassed() {
+	const undone = "The Deployment is applied by %s, which undoes what %s changes: %s first, or take the steps without --form."
+	with := map[Form]string{WithHelm: "helm", WithKubectl: "kubectl"}[w.Form]
+	switch {
+	case w.Offline || with == "":
+	case w.Owner.Manager == FluxHelmRelease:
+		w.guide.First = append(w.guide.First, fmt.Sprintf(undone, w.Owner, with, "flux suspend helmrelease "+w.Owner.Name+" --namespace "+w.Owner.Namespace))
+	case w.Owner.Manager == FluxKustomization:
+		w.guide.First = append(w.guide.First, fmt.Sprintf(undone, w.Owner, with, "flux suspend kustomization "+w.Owner.Name+" --namespace "+w.Owner.Namespace))
+	case w.Owner.Manager == ArgoCD:
+		w.guide.First = append(w.guide.First, fmt.Sprintf(undone, w.Owner, with, "argocd app set "+w.Owner.Name+" --sync-policy none"))
+	case w.Owner.Manager == Helm && w.Form == WithKubectl:
+		w.guide.First = append(w.guide.First, fmt.Sprintf("The Deployment is of %s, which does not learn of what kubectl changes: the next helm upgrade undoes it, or fails at a conflict. "+
+			"Without --form the steps change the release.", w.Owner))
+	}
 }
 
 // stack are the flags of the commands that look at AWS.
@@ -108,7 +127,8 @@ func (w *writer) definitionsStep() {
 		w.step(what, "The definitions are applied by "+w.CRDs.String()+". Have it apply this file in place of Karpenter's definitions.",
 			"kerf manifests --crds-only > kerf-crds.yaml", w.diff("kerf-crds.yaml"), pause("Commit kerf-crds.yaml in place of Karpenter's definitions, push it, and see that it is applied"))
 	case w.CRDs.Release != "" && w.CRDs.Release != w.Release:
-		w.step(what, "The release "+w.CRDs.Release+" has the definitions and keeps them. Do not uninstall it: that deletes every NodePool.",
+		w.step(what, "The release "+w.CRDs.Release+" has the definitions and keeps them, also for upgrades of Kerf: make no second one. Do not uninstall it while\n"+
+			"Karpenter's chart is in it, before this step or after a way back: that deletes every NodePool. With Kerf's chart in it, Helm keeps the CRDs.",
 			w.helm("upgrade %s %s --namespace %s", w.CRDs.Release, w.chart("kerf-crd"), w.CRDs.ReleaseNamespace))
 	case w.Form == WithHelm:
 		w.step(what, "", w.helm("upgrade kerf-crd %s --install --namespace %s --take-ownership", w.chart("kerf-crd"), w.or(w.Namespace, "NAMESPACE")))
@@ -174,9 +194,9 @@ func (w *writer) swapWithHelm() {
 		lines[0] += " --take-ownership"
 		note += "\n--take-ownership takes objects into the release that are not of it. helm rollback removes them: keep copies of roles that are yours."
 	}
-	if w.Trial {
-		lines[0] += " --force-conflicts"
-		note += "\n--force-conflicts: kubectl has set the image. Version 3 of Helm does not have the flag and does not need it."
+	if current, _ := w.Owner.current(); w.Trial && current.ServerSide {
+		lines[0] += " " + overKubectl
+		note += "\n" + overKubectlNote
 	}
 	if len(w.Refused) > 0 {
 		note += "\nkerf-values.yaml has the values of the release without those that Kerf's chart refuses, or with them corrected."
@@ -184,6 +204,12 @@ func (w *writer) swapWithHelm() {
 	lines = append(append(lines, w.setLines()...), "  --wait --timeout 10m")
 	w.step("Swap", note, append(commands, strings.Join(lines, " \\\n"))...)
 }
+
+// overKubectl is the flag by which version 4 of Helm takes over fields that kubectl has set. Version 3 has no such flag, and takes
+// them over without. Version 4 refuses it where it applies on the client's side, as it does for a release that version 3 made.
+const overKubectl = "$(helm version --short | grep -q '^v3' || echo --force-conflicts)"
+
+const overKubectlNote = "Version 4 of Helm needs --force-conflicts, as kubectl has set fields; version 3 does not know the flag. The command asks which it is."
 
 // acceptedValues are the values of the release without those that Kerf's chart refuses. They are written out, as version 4 of Helm
 // takes --set NAME=null only once: it keeps the null with the old revision, and refuses it the next time.
@@ -201,7 +227,7 @@ func (w *writer) acceptedValues() map[string]any {
 
 // installWithHelm makes a release of objects that belong to none.
 func (w *writer) installWithHelm(release, namespace, note string) {
-	command := w.helm("upgrade %s %s --install --namespace %s --take-ownership --skip-crds", release, w.chart("kerf"), namespace)
+	command := w.helm("upgrade %s %s --install --namespace %s --take-ownership --skip-crds", release, w.chart("kerf"), namespace) + " " + overKubectl
 	var commands []string
 	if len(w.DeploymentValues) > 0 {
 		commands, command = append(commands, w.valuesFile()), command+" --values kerf-values.yaml"
@@ -212,7 +238,7 @@ func (w *writer) installWithHelm(release, namespace, note string) {
 		lines = append(lines, "  --set "+shellescape.Quote("settings.interruptionQueue="+w.Queue))
 	}
 	lines = append(lines, "  --wait --timeout 10m")
-	w.step("Swap", "No release has the Deployment: this makes one, with the values of the Deployment. Where version 4 of Helm names a conflict with kubectl, add --force-conflicts.\n"+note,
+	w.step("Swap", "No release has the Deployment: this makes one, with the values of the Deployment.\n"+overKubectlNote+"\n"+note,
 		append(commands, strings.Join(lines, " \\\n"))...)
 }
 
@@ -313,9 +339,11 @@ func (w *writer) after() {
 		w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"),
 		w.kubectl("get events --all-namespaces --field-selector type=Warning,reason!=FailedScheduling --sort-by .lastTimestamp"),
 		w.kerf("migrate to-karpenter")+"   # prints the way back")
-	w.step("Later, if you like: what Kerf's set-up has in AWS beyond Karpenter's", "The swap does not need it: dead-letter queue, alarms, a narrower policy of the queue. Karpenter works with it as well.\n"+
-		"What a CloudFormation stack or Terraform owns is changed there: docs/stack.md.",
-		"kerf stack check --live "+w.stack()+" || :", "kerf stack check --live --fix "+w.stack()+" > fix.sh || :", "less fix.sh", pause("sh fix.sh is run next. Read it"), "sh fix.sh")
+	w.step("Later, if you like: what Kerf's set-up has in AWS beyond Karpenter's", "The swap does not need it, and is done: dead-letter queue, alarms, a narrower policy of the queue. Karpenter works with it as well.\n"+
+		"What a CloudFormation stack or Terraform owns is changed there: docs/stack.md. Nothing is changed where fix.sh is empty.",
+		pause("The swap is done. Watch for an hour; what follows is optional"),
+		"kerf stack check --live "+w.stack()+" || :", "kerf stack check --live --fix "+w.stack()+" > fix.sh || :",
+		"[ ! -s fix.sh ] || { less fix.sh && "+pause("sh fix.sh is run next. Read it")+" && sh fix.sh; }")
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -28,7 +28,12 @@ func (s *Seen) isKerf() bool {
 	if s.Deployment == nil {
 		return false
 	}
-	repository, _ := reference(container(s.Deployment).Image)
+	return s.ofKerf(container(s.Deployment).Image)
+}
+
+// ofKerf tells whether an image is Kerf's.
+func (s *Seen) ofKerf(image string) bool {
+	repository, _ := reference(image)
 	return repository[strings.LastIndexByte(repository, '/')+1:] == "kerf" || slices.ContainsFunc(s.Owner.Revisions, func(r Revision) bool {
 		return r.Chart == kerfChart && nested(r.Values, "controller", "image", "repository") == repository
 	})

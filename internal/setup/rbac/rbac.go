@@ -30,6 +30,10 @@ import _ "embed"
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// Whose the token of a request for decisions is, and whether that user may read them. Neither is stored.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
 // Leader election, in the controller's own namespace.
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=get;create;update
 
@@ -41,6 +45,11 @@ import _ "embed"
 //
 //go:embed role.yaml
 var YAML []byte
+
+// Viewer is the ClusterRole of those who may read decisions, and the Role of what commands need to reach them.
+//
+//go:embed viewer/role.yaml
+var Viewer []byte
 
 // Overlays, Buffers and Spreads are ClusterRoles of what features need besides: the gates NodeOverlay and CapacityBuffer, and
 // the setting --scheduler-config.

@@ -31,7 +31,7 @@ type target struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.discover(w, r) {
+	if s.discover(w, r) || s.review(w, r) {
 		return
 	}
 	t, err := s.target(r.URL.Path)
@@ -144,9 +144,7 @@ func (s *Server) count(verb string, t target) {
 	if t.sub != "" {
 		what += "/" + t.sub
 	}
-	s.mu.Lock()
-	s.requests[what]++
-	s.mu.Unlock()
+	s.tally(what)
 }
 
 func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t target, dryRun bool) error {

@@ -1,8 +1,9 @@
 // Package kubesim is a Kubernetes API over HTTP in a process: what a controller, a scheduler and kubelets need of it, with
 // the behaviour that they rely on: resource versions, lists and watches that can be resumed or are told that they can't,
 // optimistic locks, preconditions, patches, sub-resources, finalizers, graceful deletion, bindings, and evictions that
-// heed disruption budgets. Custom resources are defaulted, pruned and validated by the schemas of their definitions; rules
-// in CEL are not evaluated. It speaks JSON and, of built-in kinds, protobuf, and lets everybody do everything.
+// heed disruption budgets. TokenReviews, SubjectAccessReviews and TokenRequests are answered. Custom resources are defaulted,
+// pruned and validated by the schemas of their definitions; rules in CEL are not evaluated. It speaks JSON and, of built-in
+// kinds, protobuf, and lets everybody do everything.
 //
 // It is for tests that need thousands of clusters, or years of one, on one instance. How true it is, a script tells that is
 // played against it and against a real kube-apiserver.
@@ -15,6 +16,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 )
 
 // Options of a server. The zero value is a cluster without custom resources.
@@ -26,6 +30,11 @@ type Options struct {
 	// History is how many changes of a resource are kept for watches that resume; an older version is answered with
 	// 410 Gone (10,000).
 	History int
+	// Tokens are whose bearer tokens are, beside those of ServiceAccounts that were asked for here. They matter to TokenReview
+	// only: calls need none.
+	Tokens map[string]authenticationv1.UserInfo
+	// Allow answers SubjectAccessReviews (everybody may do everything). It must not call the server.
+	Allow func(*authorizationv1.SubjectAccessReviewSpec) bool
 	// Now is the clock (time.Now).
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -44,6 +53,7 @@ type Server struct {
 	version  uint64
 	shut     chan struct{}
 	requests map[string]int // by verb and resource
+	tokens   map[string]issued
 }
 
 // New makes a cluster with the namespaces that every cluster has.

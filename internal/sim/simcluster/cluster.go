@@ -36,6 +36,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/kubesim"
 	"github.com/kerf-sh/kerf/internal/sim/memnet"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster/actors"
+	"github.com/kerf-sh/kerf/internal/trace"
 )
 
 // Where both APIs answer in the cluster's network. A proxy can listen elsewhere in it, pass calls on to these, and be where
@@ -67,6 +68,8 @@ type Options struct {
 	NoController bool
 	// Log gets what the controller says (nothing is kept).
 	Log slog.Handler
+	// Trace makes what records the controller's spans, in the bubble (nothing does).
+	Trace func(h *Cluster) *trace.Tracer
 	// History is how many changes of a resource the API keeps (kubesim's default).
 	History int
 	// Actors changes how pods behave.

@@ -152,7 +152,7 @@ func (l *ledger) Handle(ctx context.Context, r slog.Record) error {
 		l.begun <- b
 	case "created nodeclaim":
 		l.created.Store(true)
-	case "took a disruption back":
+	case "took a disruption back; its nodes are kept":
 		l.mu.Lock()
 		l.undone[b.id] = true
 		l.mu.Unlock()

@@ -81,6 +81,9 @@ func (h *Cluster) StartController() *Process {
 		}},
 		Metrics: p.Metrics, Log: slog.New(log), Without: h.o.Without,
 	}
+	if h.o.Trace != nil {
+		around.Trace = h.o.Trace(h)
+	}
 	go func() {
 		defer close(p.done)
 		pprof.Do(ctx, pprof.Labels(ProfileLabel, "controller"), func(ctx context.Context) { p.err = app.RunIn(ctx, s, around) })

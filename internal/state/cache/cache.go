@@ -47,6 +47,11 @@ type Options struct {
 	CapacityBuffers bool
 	// Failed is told of an object on which reading panicked, once for each try; nil tells nobody.
 	Failed func(obj client.Object, err error)
+	// Moment is told of each step of a pod on its way to running; nil tells nobody. It must not block.
+	Moment func(Moment)
+	// Took is told of each snapshot how long it waited for the lock and how long it took then; nil tells nobody. It must not
+	// block.
+	Took func(waited, took time.Duration)
 }
 
 // Cache is the mutable state behind the snapshots: what watches tell, and the table of reservations that it composes with it.
@@ -82,6 +87,7 @@ type Cache struct {
 	keys     int // label keys that were in use when they were last looked for
 
 	entries     map[types.NamespacedName]*entry
+	dropped     int // how many entries were taken out so far
 	podsByNode  map[string]map[types.NamespacedName]*entry
 	waiting     map[types.NamespacedName]*entry // provisionable pods
 	settled     map[types.UID]int               // by owner; see Settled
@@ -110,6 +116,12 @@ type Cache struct {
 	aside    map[asideKey]aside
 	failures []failure // to be told when the lock is free
 	failed   func(client.Object, error)
+
+	starting map[types.NamespacedName]starting // pods that were found waiting and are not running yet
+	moments  []Moment                          // to be told when the lock is free
+	told     func(Moment)
+	took     func(waited, took time.Duration)
+
 	// classOf and unitOf read a pod and a node; tests put others in their place.
 	classOf func(*corev1.Pod, intake.Lookup) *cluster.Class
 	unitOf  func(unit reservation.Unit) *cluster.Node
@@ -142,6 +154,7 @@ func New(o Options) *Cache {
 		c.now = time.Now
 	}
 	c.compiler.DefaultSpreads = o.DefaultSpreads
+	c.starting, c.told, c.took = map[types.NamespacedName]starting{}, o.Moment, o.Took
 	c.aside, c.failed, c.classOf, c.unitOf = map[asideKey]aside{}, o.Failed, c.compiler.Class, c.buildUnit
 	c.spreads, c.buffers, c.usage = newSpreadSelectors(), newBuffers(o.CapacityBuffers), newUsage()
 	c.blocks.budgets = newStore[*policyv1.PodDisruptionBudget]()
@@ -172,9 +185,19 @@ func (x index[K, V]) remove(k K, v V) {
 //
 // Cost: proportional to what changed, plus a copy of the slice of nodes when any of them did.
 func (c *Cache) Snapshot() *cluster.Snapshot {
+	asked := time.Now()
+	out, begun := c.lockedSnapshot()
+	if c.took != nil {
+		c.took(begun.Sub(asked), time.Since(begun))
+	}
+	return out
+}
+
+func (c *Cache) lockedSnapshot() (out *cluster.Snapshot, begun time.Time) {
 	c.mu.Lock()
 	defer c.unlock()
-	return c.snapshot()
+	begun = time.Now()
+	return c.snapshot(), begun
 }
 
 func (c *Cache) snapshot() *cluster.Snapshot {
@@ -327,9 +350,14 @@ func comparePods(a, b *cluster.Pod) int {
 
 // unlock frees the state and then tells the listeners what happened.
 func (c *Cache) unlock() {
-	changes, listeners, failures := c.changes, c.listeners, c.failures
-	c.changes, c.failures = nil, nil
+	changes, listeners, failures, moments := c.changes, c.listeners, c.failures, c.moments
+	c.changes, c.failures, c.moments = nil, nil, nil
 	c.mu.Unlock()
+	for _, m := range moments {
+		if c.told != nil {
+			c.told(m)
+		}
+	}
 	for _, f := range failures {
 		if c.failed != nil {
 			c.failed(f.obj, f.err)

@@ -35,6 +35,8 @@ type NodeConstraints struct {
 	// Refused is a pod that the eviction API would refuse now, for Refusal. Pods that no drain would evict do not count.
 	Refused string
 	Refusal intake.EvictionRefusal
+	// Guardian is the PodDisruptionBudget that refuses it, as namespace/name; empty where several select the pod.
+	Guardian string
 	// LastPodEvent is when a pod that is not a daemon's was last seen to come, end or begin to go; zero when not known.
 	LastPodEvent time.Time
 }
@@ -137,7 +139,10 @@ func (c *Cache) readConstraintsOf(e *entry, now time.Time, s *readConstraints) {
 		return
 	}
 	if name := e.pod.PodRef.String(); s.Refused == "" || name < s.Refused {
-		s.Refused, s.Refusal = name, refusal
+		s.Refused, s.Refusal, s.Guardian = name, refusal, ""
+		if budget, several := c.blocks.read.Guardian(pod); budget != "" && !several {
+			s.Guardian = pod.Namespace + "/" + budget
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func TestWhatPodsSayAboutTheDisruptionOfTheirNode(t *testing.T) {
 		"do-not-disrupt for a time from a start": {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "1h"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Unix(500, 0))) }}, NodeConstraints{Held: "ns/p", LastPodEvent: seen}},
 		"a time that is over":                    {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "1m"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(time.Unix(500, 0))) }}, NodeConstraints{LastPodEvent: seen}},
 		"a word that means nothing":              {[]func(*corev1.Pod){annotated(karpv1.DoNotDisruptAnnotationKey, "please")}, NodeConstraints{LastPodEvent: seen}},
-		"a budget that is used up":               {[]func(*corev1.Pod){guarded}, NodeConstraints{Refused: "ns/p", Refusal: intake.BudgetUsedUp, LastPodEvent: seen}},
+		"a budget that is used up":               {[]func(*corev1.Pod){guarded}, NodeConstraints{Refused: "ns/p", Refusal: intake.BudgetUsedUp, Guardian: "ns/b", LastPodEvent: seen}},
 		"a budget, and a pod that no drain evicts": {[]func(*corev1.Pod){guarded, func(p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		}}, NodeConstraints{LastPodEvent: seen}},

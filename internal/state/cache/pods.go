@@ -84,6 +84,7 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 	c.bound(e, old)
 	c.settleReservation(e)
 	c.setWaiting(key, e, old)
+	c.follow(key, e, old)
 	if old != nil {
 		c.refusedAgain(e, old)
 		c.followNomination(e, old)
@@ -110,6 +111,8 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 	c.unindexPod(key, e.obj)
 	c.countSettled(e, false)
 	delete(c.entries, key)
+	delete(c.starting, key)
+	c.dropped++
 	c.touchNode(e.pod.Node)
 	if _, ok := c.waiting[key]; ok {
 		delete(c.waiting, key)
@@ -187,6 +190,7 @@ func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	c.waiting[key] = e
 	if e.seen.IsZero() {
 		e.seen = c.now()
+		c.starting[key] = starting{}
 	}
 	switch {
 	case !was:

@@ -73,3 +73,12 @@ func newer(a, b client.Object) bool {
 	}
 	return c > 0
 }
+
+// values are the objects, in no order.
+func values[T client.Object](s store[T]) []T {
+	out := make([]T, 0, len(s.objects))
+	for _, o := range s.objects {
+		out = append(out, o)
+	}
+	return out
+}

@@ -65,6 +65,8 @@ type Instance struct {
 	// Ended is the same, judged, with what to do about it; nil while it runs or is about to.
 	Ended *Ended
 	Tags  map[string]string
+	// LaunchID names the request that launched it, which may have launched others too; only Launch and Find tell it.
+	LaunchID string
 	// Claim and Pool are read from tags; empty when not tagged yet.
 	Claim string
 	Pool  string

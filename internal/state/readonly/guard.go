@@ -82,14 +82,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // reads tells of the verbs that change nothing. A connection that is upgraded, as by exec and port-forward, is a GET on the
-// wire and no reading.
+// wire and no reading. Reviews are questions that are posted: nothing is stored.
 func reads(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return r.Header.Get("Upgrade") == ""
+	case http.MethodPost:
+		return slices.Contains(questions, r.URL.Path)
 	}
 	return false
 }
+
+// questions are the paths at which the API server is asked who somebody is and what they may do.
+var questions = []string{"/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews"}
 
 // dryRun tells of a change that the API server judges and does not store.
 func dryRun(r *http.Request) bool {

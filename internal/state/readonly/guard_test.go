@@ -20,6 +20,9 @@ func TestOnlyWhatChangesNothingLeavesTheProcess(t *testing.T) {
 	}{
 		"a list":                             {method: "GET", path: "/api/v1/pods"},
 		"a watch":                            {method: "GET", path: "/apis/karpenter.sh/v1/nodepools?watch=true"},
+		"whose a token is":                   {method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews"},
+		"what somebody may do":               {method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews"},
+		"a token":                            {method: "POST", path: "/api/v1/namespaces/a/serviceaccounts/b/token", refused: "POST serviceaccounts/token"},
 		"a new object":                       {method: "POST", path: "/apis/karpenter.sh/v1/nodeclaims", refused: "POST nodeclaims.karpenter.sh"},
 		"a status":                           {method: "PATCH", path: "/apis/karpenter.sh/v1/nodeclaims/a/status", refused: "PATCH nodeclaims.karpenter.sh/status"},
 		"an eviction":                        {method: "POST", path: "/api/v1/namespaces/a/pods/b/eviction", refused: "POST pods/eviction"},

@@ -143,6 +143,9 @@ func (r *release) programs(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			if to == "README.md" {
+				data = archive.Readme(data, r.commit)
+			}
 			mode := int64(0o644)
 			if to == "kerf" {
 				mode = 0o755

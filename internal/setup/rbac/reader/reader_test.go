@@ -20,6 +20,9 @@ func TestTheReaderMayReadAndNothingElse(t *testing.T) {
 	}
 	for _, r := range role.Rules {
 		for _, verb := range r.Verbs {
+			if verb == "create" && (slices.Equal(r.Resources, []string{"tokenreviews"}) || slices.Equal(r.Resources, []string{"subjectaccessreviews"})) {
+				continue // a question
+			}
 			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
 				t.Errorf("it may %s %v", verb, r.Resources)
 			}

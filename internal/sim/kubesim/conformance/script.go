@@ -19,7 +19,7 @@ const (
 // script is what is played. Pods have a scheduler that is nobody and nodes that no kubelet runs, so that no controller of
 // a real cluster acts on them.
 func script() []step {
-	return slices.Concat(plainObjects(), updates(), patches(), deletions(), selections(), watches(), podLife(), evictions(), customObjects(), nodeLife())
+	return slices.Concat(plainObjects(), updates(), patches(), deletions(), selections(), watches(), podLife(), evictions(), customObjects(), nodeLife(), reviews())
 }
 
 func plainObjects() []step {
@@ -36,6 +36,26 @@ func plainObjects() []step {
 		{says: "what was only tried is not there", method: "GET", path: maps + "/tried"},
 		{says: "a resource that is not served", method: "GET", path: "/apis/example.com/v1/things"},
 		{says: "an object is read", method: "GET", path: maps + "/a", show: []string{"data"}},
+	}
+}
+
+// reviews are questions about users, and tokens of a ServiceAccount. Whether somebody may do something is left out: the simulation
+// lets everybody do everything.
+func reviews() []step {
+	const (
+		accounts = "/api/v1/namespaces/default/serviceaccounts"
+		tokens   = "/apis/authentication.k8s.io/v1/tokenreviews"
+		rights   = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+	)
+	return []step{
+		{says: "whose a token is that nobody has", method: "POST", path: tokens, body: `{"spec":{"token":"made-up"}}`, show: []string{"kind", "status.authenticated", "status.user"}},
+		{says: "make a service account", method: "POST", path: accounts, body: `{"metadata":{"name":"viewer","labels":{"of":"script"}}}`, silent: true},
+		{says: "a token of it", method: "POST", path: accounts + "/viewer/token", body: `{"spec":{"expirationSeconds":600}}`, show: []string{"kind", "metadata.name", "metadata.namespace", "spec.expirationSeconds"}, keep: "token"},
+		{says: "whose that is", method: "POST", path: tokens, body: `{"spec":{"token":"${token.status.token}"}}`, show: []string{"kind", "status.authenticated", "status.user.username", "status.user.groups", "status.error"}},
+		{says: "a token of an account that is not there", method: "POST", path: accounts + "/nobody/token", body: `{"spec":{}}`},
+		{says: "what somebody may do, without saying what", method: "POST", path: rights, body: `{"spec":{"user":"somebody"}}`},
+		{says: "whether a group of masters may get a path", method: "POST", path: rights, body: `{"spec":{"user":"somebody","groups":["system:masters"],"nonResourceAttributes":{"path":"/debug/decisions","verb":"get"}}}`, show: []string{"kind", "status.allowed"}},
+		{says: "remove the service account", method: "DELETE", path: accounts + "/viewer", silent: true},
 	}
 }
 

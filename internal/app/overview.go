@@ -1,0 +1,138 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
+	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/version"
+)
+
+// newOverview makes what people look at the cluster through, and has it told of events.
+func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *overview.Overview {
+	problems := &provision.Problems{
+		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("overview"), name, fn) },
+	}
+	out := overview.New(overview.Sources{
+		Kerf: version.Version, Cluster: d.ClusterName,
+		Snapshot: d.cache.Snapshot, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
+		Held:     func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
+		Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
+	})
+	d.events.Heard = out.Heard
+	return out
+}
+
+// serveOverview serves it to those who may read, and keeps its history where this replica leads.
+func (d *deps) serveOverview(o *overview.Overview) []error {
+	guarded := d.readers.Guard(overview.Handler(o))
+	return []error{
+		d.AddMetricsServerExtraHandler(overview.Path, guarded),
+		d.AddMetricsServerExtraHandler(overview.ProblemPath, guarded),
+		d.Add(manager.RunnableFunc(func(ctx context.Context) error { o.Start(ctx, d.clock()); return nil })),
+	}
+}
+
+// closures are what is not asked of EC2 at the moment.
+func (d *deps) closures() []overview.Closure {
+	out := []overview.Closure{}
+	for _, c := range d.provider.Unavailable() {
+		out = append(out, overview.Closure{Scope: c.Scope, CapacityType: c.CapacityType, Reason: c.Reason, Count: c.Count})
+	}
+	slices.SortFunc(out, func(a, b overview.Closure) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Scope+a.CapacityType+a.Reason, b.Scope+b.CapacityType+b.Reason))
+	})
+	return out
+}
+
+// answering are the AWS services that were called.
+func (d *deps) answering() []overview.Service {
+	var out []overview.Service
+	for _, s := range d.services.States() {
+		shown := overview.Service{Name: s.Service, Answers: s.Answers, Since: s.Since}
+		if !s.Answers {
+			shown.Error = s.Operation + ": " + s.Error
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// queueNow is the interruption queue as the conditions of EC2NodeClasses tell; nil where none is set.
+func (d *deps) queueNow(ctx context.Context) *overview.Queue {
+	if d.InterruptionQueue == "" {
+		return nil
+	}
+	out := &overview.Queue{Name: d.InterruptionQueue}
+	var classes awsv1.EC2NodeClassList
+	if err := d.GetClient().List(ctx, &classes, client.UnsafeDisableDeepCopy); err != nil {
+		return out
+	}
+	for i := range classes.Items {
+		if c := classes.Items[i].StatusConditions(d.FeatureGates.ReservedCapacity).Get(awsv1.ConditionTypeInterruptionQueueReady); c != nil {
+			out.Ready, out.Message = c.Status == metav1.ConditionTrue, c.Message
+		}
+	}
+	return out
+}
+
+// settledIn is how long a NodeClaim's conditions may be as they are at its start.
+const settledIn = time.Minute
+
+// troubles are conditions that are not as they should be: of NodePools, EC2NodeClasses, and NodeClaims that do not get ready.
+func (d *deps) troubles(ctx context.Context) []overview.Trouble {
+	var out []overview.Trouble
+	for _, p := range d.cache.Pools() {
+		out = append(out, failing("NodePool", p.Name, p.StatusConditions())...)
+	}
+	var classes awsv1.EC2NodeClassList
+	if err := d.GetClient().List(ctx, &classes, client.UnsafeDisableDeepCopy); err == nil {
+		for i := range classes.Items {
+			c := &classes.Items[i]
+			out = append(out, failing("EC2NodeClass", c.Name, c.StatusConditions(d.FeatureGates.ReservedCapacity))...)
+		}
+	}
+	now := time.Now()
+	for _, n := range d.cache.Snapshot().Nodes {
+		if n.Claim == "" || n.Initialized || n.Deleting || now.Sub(n.CreatedAt) < settledIn {
+			continue
+		}
+		if claim := d.cache.Claim(n.Claim); claim != nil {
+			out = append(out, failing("NodeClaim", claim.Name, claim.StatusConditions())...)
+		}
+	}
+	return out
+}
+
+// failing are the conditions of an object that are not true; the root where it is the only one.
+func failing(kind, name string, conditions status.Set) []overview.Trouble {
+	var parts, root []overview.Trouble
+	for _, c := range conditions.List() {
+		bad := c.Status == metav1.ConditionFalse || c.Status == metav1.ConditionUnknown && kind == "NodeClaim"
+		if !bad || c.Message == "" && c.Reason == "" {
+			continue
+		}
+		t := overview.Trouble{Kind: kind, Name: name, Condition: c.Type, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC()}
+		if c.Type == status.Ready {
+			root = append(root, t)
+		} else {
+			parts = append(parts, t)
+		}
+	}
+	if len(parts) > 0 {
+		return parts
+	}
+	return root
+}

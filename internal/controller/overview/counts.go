@@ -1,0 +1,17 @@
+package overview
+
+// Pods counts the pods of a whole overview: those on nodes, DaemonSets' included, and those that wait. What a node has in use counts
+// pods that room is kept for, which wait.
+func (d *Document) Pods() (running, waiting int) {
+	coming := 0
+	for i := range d.Waiting {
+		waiting += d.Waiting[i].Count
+		if d.Waiting[i].Node != "" {
+			coming += d.Waiting[i].Count
+		}
+	}
+	for _, n := range d.Nodes {
+		running += int(n.Pods.Used)
+	}
+	return max(0, running-coming), waiting + d.WaitingMore
+}

@@ -1,0 +1,189 @@
+package overview
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/explain"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+)
+
+// Connection is a way to the controller that leads.
+type Connection struct {
+	// URL of its metrics port.
+	URL string
+	// HTTP makes requests with the user's rights; nil is http.DefaultClient.
+	HTTP *http.Client
+	// Close ends the connection; nil where there is nothing to end.
+	Close func()
+}
+
+// Link asks the controller that leads, over a connection that is made anew when it fails: another replica may lead then.
+//
+// Concurrency: safe.
+type Link struct {
+	connect func(context.Context) (Connection, error)
+
+	mu   sync.Mutex // of conn; held while a connection is made
+	conn *Connection
+
+	reading sync.Mutex // of client
+	client  Client
+}
+
+// NewLink makes a link. Nothing is asked before the first call.
+func NewLink(connect func(context.Context) (Connection, error)) *Link { return &Link{connect: connect} }
+
+// readWithin bounds one answer to Read: a connection to a host that is gone does not always fail.
+const readWithin = 20 * time.Second
+
+// Read returns the whole overview. Its nodes and classes may be kept; they do not change.
+//
+// Errors: those of Client.Read, and of making a connection.
+func (l *Link) Read(ctx context.Context) (d *Document, err error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	err = l.with(ctx, func(c *Connection) error {
+		within, cancel := context.WithTimeout(ctx, readWithin)
+		defer cancel()
+		l.client.URL, l.client.HTTP = c.URL, c.HTTP
+		d, err = l.client.Read(within)
+		return err
+	})
+	return d, err
+}
+
+// Problem is Client.Problem.
+func (l *Link) Problem(ctx context.Context) (p *pack.Problem, err error) {
+	err = l.with(ctx, func(c *Connection) error {
+		client := Client{URL: c.URL, HTTP: c.HTTP}
+		p, err = client.Problem(ctx)
+		return err
+	})
+	return p, err
+}
+
+// Explanation is what is known of an object, in sentences.
+type Explanation struct {
+	Text string `json:"text"`
+	// Pods are those of a node, where one was asked for.
+	Pods []PodLine `json:"pods,omitempty"`
+}
+
+// PodLine is a pod of a node.
+type PodLine struct {
+	Pod    string `json:"pod"`    // namespace/name
+	CPU    int64  `json:"cpu"`    // thousandths of a core
+	Memory int64  `json:"memory"` // bytes
+	Daemon bool   `json:"daemon,omitempty"`
+}
+
+// Node explains a node, and lists its pods.
+func (l *Link) Node(ctx context.Context, name string) (*Explanation, error) {
+	return l.explain(ctx, func(from decisions.Server) (*Explanation, error) {
+		now, _, err := from.Now(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		why, err := explain.Node(ctx, from, name)
+		if err != nil {
+			return nil, err
+		}
+		out := &Explanation{Text: why.String()}
+		if now.Node != nil {
+			for _, p := range now.Node.Pods {
+				out.Pods = append(out.Pods, PodLine{Pod: p.String(), CPU: p.Class.Requests["cpu"], Memory: p.Class.Requests["memory"], Daemon: p.Daemon || p.Mirror})
+			}
+		}
+		return out, nil
+	})
+}
+
+// Pod explains a pod.
+func (l *Link) Pod(ctx context.Context, namespace, name string) (*Explanation, error) {
+	return l.explain(ctx, func(from decisions.Server) (*Explanation, error) {
+		why, err := explain.Pod(ctx, from, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		return &Explanation{Text: why.String()}, nil
+	})
+}
+
+// Decision tells a decision; the ID is one of Document.Decisions.
+func (l *Link) Decision(ctx context.Context, id string) (*Explanation, error) {
+	return l.explain(ctx, func(from decisions.Server) (*Explanation, error) {
+		d, err := from.Decision(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if d.Plan != nil {
+			return &Explanation{Text: d.Plan.String()}, nil
+		}
+		return &Explanation{Text: d.Disruption.String()}, nil
+	})
+}
+
+func (l *Link) explain(ctx context.Context, ask func(decisions.Server) (*Explanation, error)) (out *Explanation, err error) {
+	err = l.with(ctx, func(c *Connection) error {
+		out, err = ask(decisions.Server{URL: c.URL, Client: c.HTTP})
+		return err
+	})
+	return out, err
+}
+
+// with runs f over the connection, and once more over a new one where the first fails.
+func (l *Link) with(ctx context.Context, f func(*Connection) error) error {
+	for attempt := 0; ; attempt++ {
+		c, err := l.connection(ctx)
+		if err != nil {
+			return err
+		}
+		if err = f(c); err == nil || ctx.Err() != nil || errors.Is(err, ErrNotServed) {
+			return err
+		}
+		l.drop(c)
+		if attempt > 0 {
+			return err
+		}
+	}
+}
+
+// connection is the one in use, or a new one.
+func (l *Link) connection(ctx context.Context) (*Connection, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		return l.conn, nil
+	}
+	made, err := l.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.conn = &made
+	return l.conn, nil
+}
+
+// drop gives up a connection that failed.
+func (l *Link) drop(c *Connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == c && c != nil {
+		l.conn = nil
+		if c.Close != nil {
+			c.Close()
+		}
+	}
+}
+
+// Close ends the connection.
+func (l *Link) Close() {
+	l.mu.Lock()
+	c := l.conn
+	l.mu.Unlock()
+	l.drop(c)
+}

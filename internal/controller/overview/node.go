@@ -1,0 +1,156 @@
+package overview
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// archLabel is the well-known label of a node's processor architecture.
+const archLabel = "kubernetes.io/arch"
+
+// show makes a node as readers see it.
+func (o *Overview) show(n *cluster.Node, kept disrupt.Kept) *Node {
+	out := &Node{
+		Name: n.Name, Claim: n.Claim, Pool: n.Pool, InstanceType: n.InstanceType, Zone: n.Zone, CapacityType: n.CapacityType, Arch: n.Labels[archLabel],
+		State: stateOf(n), Created: n.CreatedAt.UTC(), Price: n.Price,
+		CPU: amount(n, res.CPU), Memory: amount(n, res.Memory), Pods: amount(n, res.Pods),
+	}
+	for name := range n.Allocatable {
+		if isGPU(name) {
+			g := amount(n, name)
+			out.GPU.Has, out.GPU.Used = out.GPU.Has+g.Has, out.GPU.Used+g.Used
+		}
+	}
+	counts := map[int]int{}
+	for _, p := range n.Pods {
+		if !p.Daemon && !p.Mirror {
+			counts[o.classes.number(p, o.version+1)]++
+		}
+	}
+	for number, count := range counts {
+		out.Carries = append(out.Carries, [2]int{number, count})
+	}
+	slices.SortFunc(out.Carries, func(a, b [2]int) int { return a[0] - b[0] })
+	if len(kept.Reasons) > 0 {
+		r := kept.Reasons[0]
+		out.Hold = &Hold{Code: string(r.Code), Text: r.Text(), Pod: r.Pod, Saves: kept.Saves}
+	}
+	return out
+}
+
+func stateOf(n *cluster.Node) State {
+	switch {
+	case n.Deleting:
+		return Draining
+	case n.Leaving:
+		return Leaving
+	case n.Claim == "" && !n.Ready:
+		return NotReady
+	case n.Claim == "":
+		return Ready
+	case !n.Launched:
+		return Launching
+	case !n.Registered:
+		return Joining
+	case !n.Initialized:
+		return Starting
+	case !n.Ready:
+		return NotReady
+	}
+	return Ready
+}
+
+func amount(n *cluster.Node, resource string) Amount {
+	return Amount{Has: n.Allocatable[resource], Used: n.Used[resource], Daemons: n.DaemonUsed[resource]}
+}
+
+func isGPU(resource string) bool { return strings.HasSuffix(resource, "/gpu") }
+
+// classes number pod classes, so that a node can name what it carries in a few bytes.
+type classes struct {
+	byID map[string]*Class
+	all  []*Class
+	from []uint64 // version in which each came
+}
+
+func newClasses() classes { return classes{byID: map[string]*Class{}} }
+
+// slackClasses is how many classes that no pod has any more are kept before all are numbered anew.
+const slackClasses = 1000
+
+// refit forgets all numbers once most of them stand for nothing; true if it did.
+func (c *classes) refit(p *pack.Problem) bool {
+	if len(c.all) < slackClasses {
+		return false
+	}
+	live := map[string]bool{}
+	for _, n := range p.Nodes {
+		for _, pod := range n.Pods {
+			if !pod.Daemon && !pod.Mirror {
+				live[pod.Class.ID] = true
+			}
+		}
+	}
+	if len(c.all) < 2*len(live)+slackClasses {
+		return false
+	}
+	*c = newClasses()
+	return true
+}
+
+// number is that of a pod's class.
+func (c *classes) number(p *cluster.Pod, version uint64) int {
+	if known := c.byID[p.Class.ID]; known != nil {
+		return known.Number
+	}
+	made := &Class{Number: len(c.all), Namespace: p.Namespace, Name: workload(p), CPU: p.Class.Requests[res.CPU], Memory: p.Class.Requests[res.Memory]}
+	for name, amount := range p.Class.Requests {
+		if isGPU(name) {
+			made.GPU += amount
+		}
+	}
+	c.byID[p.Class.ID] = made
+	c.all, c.from = append(c.all, made), append(c.from, version)
+	return made.Number
+}
+
+// since are the classes that came after a version.
+func (c *classes) since(version uint64) []*Class {
+	at, _ := slices.BinarySearch(c.from, version+1)
+	return c.all[at:]
+}
+
+// nameLabels are where people write what a pod is part of, the most telling first.
+var nameLabels = []string{"app.kubernetes.io/name", "app", "k8s-app", "app.kubernetes.io/instance", "job-name", "batch.kubernetes.io/job-name"}
+
+// workload names what a pod is part of: by its labels, or by its own name without what controllers append.
+func workload(p *cluster.Pod) string {
+	for _, label := range nameLabels {
+		if name := p.Class.Labels[label]; name != "" {
+			return name
+		}
+	}
+	parts := strings.Split(p.Name, "-")
+	for len(parts) > 1 && appended(parts[len(parts)-1]) {
+		parts = parts[:len(parts)-1]
+	}
+	return strings.Join(parts, "-")
+}
+
+// appended reports whether a part of a name looks like what a controller appends: a number, or a hash of its alphabet.
+func appended(part string) bool {
+	if part == "" {
+		return true
+	}
+	digits, safe := true, true
+	for _, r := range part {
+		digits = digits && r >= '0' && r <= '9'
+		safe = safe && strings.ContainsRune("bcdfghjklmnpqrstvwxz2456789", r) // the alphabet of Kubernetes' generated names
+	}
+	return digits || safe && (len(part) == 5 || len(part) >= 8 && len(part) <= 10)
+}

@@ -1,0 +1,235 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// Problem is something that is not as it should be. What counts as one is decided here, for the page, kerf top and kerf status.
+type Problem struct {
+	Code  string `json:"code"`
+	Level Level  `json:"level"`
+	Title string `json:"title"`
+	Text  string `json:"text,omitempty"` // why, as far as it is known
+	// Since is the zero time where it is not known; Until is set where it ends by itself.
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// Kind and Object name what it is about, a pod as namespace/name. Both are empty where it is the cluster as a whole.
+	Kind   string `json:"kind,omitempty"`
+	Object string `json:"object,omitempty"`
+	Remedy string `json:"remedy"` // a command, or what to do
+}
+
+// Level is how bad a problem is.
+type Level string
+
+// The levels. With a bad one pods do not get what they need, or will not soon; a warning is something to look after.
+const (
+	Bad  Level = "problem"
+	Warn Level = "warning"
+)
+
+// The codes of problems.
+const (
+	AWSSilent     = "AWSServiceFails"
+	NotTrue       = "ConditionNotTrue"
+	QueueNotReady = "QueueNotReady"
+	PoolNotReady  = "NodePoolNotReady"
+	NoNodeComing  = "PodsWithoutNode"
+	SlowToJoin    = "NodesSlowToJoin"
+	NodeNotReady  = "NodesNotReady"
+	NotAskedOfEC2 = "LaunchesRefused"
+	Paused        = "ConsolidationPaused"
+	LimitReached  = "NodePoolLimit"
+	Unpriced      = "PriceUnknown"
+)
+
+// ProblemCode is one row of the table of codes.
+type ProblemCode struct{ Code, Means string }
+
+// ProblemCodes is the table of codes, in the order in which they are asked about.
+func ProblemCodes() []ProblemCode {
+	return []ProblemCode{
+		{AWSSilent, "calls of an AWS service fail"},
+		{NotTrue, "a condition of a NodePool, an EC2NodeClass or a NodeClaim is not true"},
+		{QueueNotReady, "the interruption queue can't be read"},
+		{PoolNotReady, "a NodePool can't launch nodes"},
+		{NoNodeComing, "pods wait, and no node is on its way for them"},
+		{SlowToJoin, "instances run that have not become ready nodes in time"},
+		{NodeNotReady, "nodes are not ready that were"},
+		{NotAskedOfEC2, "EC2 refuses launches for a quota, a subnet, a capacity type or an EC2NodeClass"},
+		{Paused, "consolidation that moves pods is paused"},
+		{LimitReached, "a NodePool has reached 95 % of a limit"},
+		{Unpriced, "nodes have no known price"},
+	}
+}
+
+const (
+	// joinsWithin is how long an instance may take to become a ready node before it is a problem. Images of EKS take one to two
+	// minutes, large GPU images four; after 15 minutes the instance is terminated.
+	joinsWithin = 5 * time.Minute
+	// waitsWithin is how long a pod may wait undecided: decisions take a second or so.
+	waitsWithin = 15 * time.Second
+	// nearLimit is the part of a limit, in percent, from which on it is near: the next node is likely not to fit.
+	nearLimit = 95
+	// namedNodes is how many nodes one problem names.
+	namedNodes = 5
+)
+
+// informing are the conditions that stop no launches.
+var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, karpenterv1.ConditionTypeNodeRegistrationHealthy}
+
+// problems is what is wrong, the worst first. d is complete but for its nodes, which are given.
+func problems(d *Document, nodes []*Node) []Problem {
+	out := []Problem{}
+	add := func(p Problem) { out = append(out, p) }
+	for _, s := range d.Services {
+		if !s.Answers {
+			add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + s.Name + ": calls fail", Text: s.Error, Since: s.Since, Kind: "AWS", Object: s.Name, Remedy: "kerf doctor"})
+		}
+	}
+	troubled := map[[2]string]bool{}
+	for _, t := range d.Troubles {
+		troubled[[2]string{t.Kind, t.Name}] = true
+		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: "kubectl describe " + strings.ToLower(t.Kind) + " " + t.Name}
+		if t.Kind == "NodeClaim" || slices.Contains(informing, t.Condition) {
+			p.Level = Warn
+		}
+		add(p)
+	}
+	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !slices.ContainsFunc(d.Troubles, func(t Trouble) bool { return t.Condition == awsv1.ConditionTypeInterruptionQueueReady }) {
+		add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"})
+	}
+	for _, pool := range d.Pools {
+		if pool.NotReady != "" && !troubled[[2]string{"NodePool", pool.Name}] {
+			add(Problem{Code: PoolNotReady, Level: Bad, Title: "NodePool " + pool.Name + " can't launch nodes", Text: pool.NotReady, Kind: "NodePool", Object: pool.Name, Remedy: "kubectl describe nodepool " + pool.Name})
+		}
+	}
+	out = append(out, withoutNode(d)...)
+	out = append(out, nodeProblems(d, nodes, troubled)...)
+	for _, c := range d.Closures {
+		if title := refused(c); title != "" {
+			add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: "EC2", Object: c.Scope, Remedy: "kerf doctor"})
+		}
+	}
+	if d.Held != nil {
+		add(Problem{Code: Paused, Level: Warn, Title: "Consolidation that moves pods is paused", Text: d.Held.Why, Until: d.Held.Until, Remedy: "none needed: it resumes by itself; kubectl get events -A --field-selector reason=ConsolidationHeld"})
+	}
+	for _, pool := range d.Pools {
+		for _, resource := range slices.Sorted(maps.Keys(pool.Limits)) {
+			limit, used := pool.Limits[resource], pool.Used[resource]
+			if limit > 0 && used >= limit-limit/100*(100-nearLimit) {
+				add(Problem{Code: LimitReached, Level: Warn, Title: fmt.Sprintf("NodePool %s uses %d %% of its limit of %s", pool.Name, int64(100*float64(used)/float64(limit)), resource), Kind: "NodePool", Object: pool.Name, Remedy: "kubectl edit nodepool " + pool.Name + " (raise spec.limits." + resource + ")"})
+			}
+		}
+	}
+	if n := d.Bill.Unpriced; n > 0 {
+		add(Problem{Code: Unpriced, Level: Warn, Title: counted(n, "node has", "nodes have") + " no known price", Text: "the cost does not count them", Remedy: "kerf doctor"})
+	}
+	slices.SortStableFunc(out, func(a, b Problem) int { return cmp.Compare(a.rank(), b.rank()) })
+	return out
+}
+
+func (p *Problem) rank() int {
+	if p.Level == Bad {
+		return 0
+	}
+	return 1
+}
+
+// withoutNode is about pods for which no node is on its way.
+func withoutNode(d *Document) []Problem {
+	pods, first := d.WaitingMore, (*Waiting)(nil)
+	for i := range d.Waiting {
+		w := &d.Waiting[i]
+		if w.Node != "" || w.Why == "" && d.At.Sub(w.Since) < waitsWithin {
+			continue
+		}
+		pods += w.Count
+		if first == nil || w.Since.Before(first.Since) {
+			first = w
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return []Problem{{
+		Code: NoNodeComing, Level: Bad, Title: counted(pods, "pod waits", "pods wait") + " and no node is on its way", Text: cmp.Or(first.Why, "no decision has been made about them yet"),
+		Since: first.Since, Kind: "Pod", Object: first.Pod, Remedy: "kerf explain pod " + first.Pod,
+	}}
+}
+
+// nodeProblems joins nodes that have the same problem: when a zone fails, hundreds do.
+func nodeProblems(d *Document, nodes []*Node, troubled map[[2]string]bool) (out []Problem) {
+	var slow, sick []*Node
+	for _, n := range nodes {
+		switch n.State {
+		case Joining, Starting:
+			if d.At.Sub(n.Created) >= joinsWithin && !troubled[[2]string{"NodeClaim", n.Claim}] {
+				slow = append(slow, n)
+			}
+		case NotReady:
+			sick = append(sick, n)
+		case Launching, Ready, Leaving, Draining:
+		}
+	}
+	if len(slow) > 0 {
+		n := slices.MinFunc(slow, func(a, b *Node) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name)) })
+		p := Problem{Code: SlowToJoin, Level: Bad, Title: counted(len(slow), "instance has not become a ready node", "instances have not become ready nodes"), Text: names(slow), Since: n.Created, Kind: "Node", Object: n.Name, Remedy: "kerf doctor; kubectl get nodeclaims -o wide"}
+		if n.Claim != "" {
+			p.Remedy = "kerf doctor; kubectl describe nodeclaim " + n.Claim
+		}
+		out = append(out, p)
+	}
+	if len(sick) > 0 {
+		p := Problem{Code: NodeNotReady, Level: Warn, Title: counted(len(sick), "node is", "nodes are") + " not ready", Text: names(sick), Kind: "Node", Object: sick[0].Name, Remedy: "kubectl describe node " + sick[0].Name}
+		if len(sick) == 1 && sick[0].Claim == "" {
+			p.Text += ", which Kerf did not launch"
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func names(nodes []*Node) string {
+	var all []string
+	for _, n := range nodes[:min(len(nodes), namedNodes)] {
+		all = append(all, n.Name)
+	}
+	text := strings.Join(all, ", ")
+	if more := len(nodes) - namedNodes; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// refused names what EC2 refuses as a whole; empty for a type in a zone that has no capacity, which is everyday.
+func refused(c Closure) string {
+	switch c.Scope {
+	case "quota":
+		return "EC2 refuses launches: a quota of the account is reached"
+	case "subnet":
+		return "EC2 refuses launches in " + plan.Count(c.Count, "subnet")
+	case "capacity-type":
+		return "EC2 refuses " + c.CapacityType + " launches"
+	case "class":
+		return "EC2 refuses launches of " + counted(c.Count, "EC2NodeClass", "EC2NodeClasses")
+	}
+	return ""
+}
+
+// counted is a number with what it counts.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

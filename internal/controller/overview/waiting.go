@@ -1,0 +1,112 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// unplaced is why pods of a class found no place in the last decision, by the class's ID.
+type unplaced struct {
+	mu  sync.Mutex
+	why map[string]string
+}
+
+// Planned takes in what a decision on pending pods left without a place.
+func (o *Overview) Planned(p *plan.Plan) {
+	if o == nil || p == nil {
+		return
+	}
+	why := make(map[string]string, len(p.Unplaced))
+	for i := range p.Unplaced {
+		u := &p.Unplaced[i]
+		var said []string
+		for _, c := range plan.Summary(u.Reasons) {
+			said = append(said, c.Text)
+		}
+		why[u.ClassID] = strings.Join(said[:min(len(said), clauses)], "; ")
+	}
+	o.unplaced.mu.Lock()
+	defer o.unplaced.mu.Unlock()
+	o.why = why
+}
+
+const (
+	// clauses is how many reasons a line gives; kerf explain gives all.
+	clauses = 3
+	// waitingMost is how many lines are served.
+	waitingMost = 200
+)
+
+// waiting joins the pods that wait by class and by where they are to go.
+func (o *Overview) waiting(p *pack.Problem) (lines []Waiting, more int) {
+	o.unplaced.mu.Lock()
+	why := o.why
+	o.unplaced.mu.Unlock()
+	type key struct {
+		class  int
+		placed bool
+	}
+	out := []Waiting{}
+	at := map[key]int{}
+	add := func(pod *cluster.Pod, node string) {
+		k := key{o.classes.number(pod, o.version+1), node != ""}
+		i, ok := at[k]
+		if !ok {
+			i, at[k] = len(out), len(out)
+			out = append(out, Waiting{Class: k.class, Pod: pod.String(), Since: pod.CreatedAt.UTC(), Node: node})
+			if node == "" {
+				out[i].Why = cmp.Or(pod.Class.Unplaceable, why[pod.Class.ID])
+			}
+		}
+		out[i].Count++
+		if pod.CreatedAt.Before(out[i].Since) {
+			out[i].Since, out[i].Pod = pod.CreatedAt.UTC(), pod.String()
+		}
+	}
+	for _, pod := range p.Pending {
+		if !pod.Class.Virtual {
+			add(pod, "")
+		}
+	}
+	for _, name := range o.coming {
+		for _, pod := range o.nodes[name].waiting {
+			add(pod, name)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Waiting) int {
+		return cmp.Or(strings.Compare(min(a.Node, "x"), min(b.Node, "x")), a.Since.Compare(b.Since), cmp.Compare(a.Class, b.Class))
+	})
+	for _, w := range out[min(len(out), waitingMost):] {
+		more += w.Count
+	}
+	return out[:min(len(out), waitingMost)], more
+}
+
+// toCome are the pods that a node is kept for and that are not bound yet.
+func toCome(n *cluster.Node) (out []*cluster.Pod) {
+	for _, pod := range n.Pods {
+		if pod.Node == "" && !pod.Daemon && !pod.Mirror && !pod.Terminating {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+// waitingPods counts the pods that wait.
+func (o *Overview) waitingPods(p *pack.Problem) (n int) {
+	for _, pod := range p.Pending {
+		if !pod.Class.Virtual {
+			n++
+		}
+	}
+	for _, name := range o.coming {
+		n += len(o.nodes[name].waiting)
+	}
+	return n
+}

@@ -1,0 +1,179 @@
+// Package floor says how little the pods of a cluster could cost: the least that any instances could that carry them, proved, and
+// how much less that would be without each kind of constraint.
+package floor
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+)
+
+// Floor is the answer.
+type Floor struct {
+	// Bound is the least that instances for the pods could cost per hour, Running what those cost that run.
+	Bound   catalog.MicroUSD `json:"bound"`
+	Running catalog.MicroUSD `json:"running"`
+	Pods    int              `json:"pods"`
+	// Constraints are the kinds that cost something, the dearest first.
+	Constraints []Constraint `json:"constraints,omitempty"`
+}
+
+// Constraint is what one kind of constraint costs: how much lower the floor would be if no pod had it.
+type Constraint struct {
+	Kind  Kind             `json:"kind"`
+	Costs catalog.MicroUSD `json:"costs"`
+	// Workloads counts the pod classes that have it.
+	Workloads int `json:"workloads"`
+}
+
+// Kind is a kind of constraint.
+type Kind string
+
+// The kinds, as users write them.
+const (
+	Spreads   Kind = "topologySpreadConstraints"
+	Apart     Kind = "podAntiAffinity"
+	Together  Kind = "podAffinity"
+	Selectors Kind = "nodeSelector and nodeAffinity"
+	Volumes   Kind = "volumes in one zone"
+	HostPorts Kind = "hostPort"
+	Daemons   Kind = "DaemonSets"
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{Spreads, Apart, Together, Selectors, Volumes, HostPorts, Daemons}
+
+// without takes a kind of constraint from a class; false where it has none.
+func without(kind Kind, c *cluster.Class) bool {
+	switch kind {
+	case Spreads:
+		had := slices.ContainsFunc(c.Spreads, func(s cluster.Spread) bool { return !s.Soft })
+		c.Spreads = nil
+		return had
+	case Apart:
+		had := slices.ContainsFunc(c.AntiAffinity, required)
+		c.AntiAffinity = nil
+		return had
+	case Together:
+		had := slices.ContainsFunc(c.PodAffinity, required)
+		c.PodAffinity = nil
+		return had
+	case Selectors:
+		had := len(c.Selector)+len(c.Affinity) > 0
+		c.Selector, c.Affinity = nil, nil
+		return had
+	case Volumes:
+		had := len(c.Volumes) > 0
+		c.Volumes = nil
+		return had
+	case HostPorts:
+		had := len(c.HostPorts) > 0
+		c.HostPorts = nil
+		return had
+	case Daemons:
+	}
+	return false
+}
+
+func required(t cluster.PodAffinity) bool { return t.Weight == 0 }
+
+// Of finds the floor for the pods that run on nodes of Kerf's, and for those that are on their way there. Nodes that Kerf does not
+// manage keep their pods. work bounds each of the searches, in elementary steps of about a nanosecond; 0 is bound.DefaultWork.
+//
+// Pods that no instance could carry which the NodePools would launch now count for nothing: the floor stays below what they cost.
+//
+// Cost: a search for the whole, and one for each kind of constraint that occurs.
+func Of(p *pack.Problem, work int64) *Floor {
+	out := &Floor{}
+	emptied, runs := empty(p, out)
+	out.Bound = bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
+	for _, kind := range Kinds {
+		loosened, n := loosen(emptied, kind)
+		if n == 0 {
+			continue
+		}
+		if costs := out.Bound - bound.Lower(loosened, runs, bound.Budget{Work: work}).Bound; costs > 0 {
+			out.Constraints = append(out.Constraints, Constraint{Kind: kind, Costs: costs, Workloads: n})
+		}
+	}
+	slices.SortStableFunc(out.Constraints, func(a, b Constraint) int { return cmp.Compare(b.Costs, a.Costs) })
+	return out
+}
+
+// empty makes the problem of launching everything anew, and a plan that has the pods in the zones in which they run: the bound
+// counts spreads that the plan keeps.
+func empty(p *pack.Problem, out *Floor) (*pack.Problem, *plan.Plan) {
+	q := *p
+	zones := map[string][]cluster.PodRef{}
+	q.Nodes, q.Pending = nil, nil
+	for _, n := range p.Nodes {
+		if n.Claim == "" {
+			full := *n
+			full.Allocatable = n.Used // what is free there is not Kerf's to count on
+			q.Nodes = append(q.Nodes, &full)
+			continue
+		}
+		out.Running += n.Price
+		for _, pod := range n.Pods {
+			if pod.Daemon || pod.Mirror || pod.Terminating || pod.Class.Unplaceable != "" {
+				continue
+			}
+			free := *pod
+			free.Node = ""
+			q.Pending = append(q.Pending, &free)
+			zones[n.Zone] = append(zones[n.Zone], pod.PodRef)
+		}
+	}
+	slices.SortFunc(q.Pending, func(a, b *cluster.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	q.Pools = nil
+	for _, pool := range p.Pools {
+		fresh := *pool
+		fresh.Used = nil
+		q.Pools = append(q.Pools, &fresh)
+	}
+	out.Pods = len(q.Pending)
+	runs := &plan.Plan{Price: out.Running}
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
+		runs.NewNodes = append(runs.NewNodes, plan.NewNode{
+			Requirements: []requirement.Term{{Key: requirement.Zone, Operator: requirement.In, Values: []string{zone}}}, Pods: zones[zone],
+		})
+	}
+	return &q, runs
+}
+
+// loosen takes a kind of constraint from all pods; n counts the classes that had it.
+func loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, n int) {
+	q := *p
+	if kind == Daemons {
+		q.Daemons = nil
+		return &q, len(p.Daemons)
+	}
+	made := map[*cluster.Class]*cluster.Class{}
+	q.Pending = slices.Clone(p.Pending)
+	for i, pod := range p.Pending {
+		class := made[pod.Class]
+		if class == nil {
+			class = new(*pod.Class)
+			if without(kind, class) {
+				n++
+				class.ID = class.Hash()
+			}
+			made[pod.Class] = class
+		}
+		if class.ID != pod.Class.ID {
+			free := *pod
+			free.Class = class
+			q.Pending[i] = &free
+		}
+	}
+	return &q, n
+}

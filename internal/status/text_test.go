@@ -1,0 +1,86 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/controller/overview"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/floor"
+)
+
+// many is a cluster with more of everything than a screen has lines for.
+func many() *overview.Document {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	d := &overview.Document{Cluster: "shop", At: now, Bill: overview.Bill{Running: 900}, Classes: []*overview.Class{{Namespace: "shop", Name: "web"}}}
+	for i := range 9 {
+		node := fmt.Sprintf("n%d", i)
+		d.Nodes = append(d.Nodes, &overview.Node{Name: node, Claim: "c", State: overview.Ready, CapacityType: []string{catalog.Spot, catalog.OnDemand, catalog.Reserved}[i%3], Price: 100, Pods: overview.Amount{Used: 3}})
+		d.Waiting = append(d.Waiting, overview.Waiting{Class: i - 1, Pod: fmt.Sprint("shop/p", i), Count: 2, Since: now.Add(-time.Hour), Why: "too large\x1b[2J"})
+		d.Moves = append(d.Moves, overview.Move{Cause: "Drifted", Begun: i == 0, Nodes: []string{node}, New: []string{"m7g.large a spot"}, Pods: 1, Why: "image"})
+		d.Blocked = append(d.Blocked, overview.Blocked{Code: "X", Text: "it is kept", Nodes: []string{"n1", "n2", "n3", "n4"}, Count: 6, Saves: 1_000_000})
+	}
+	d.WaitingMore = 4
+	d.Pools = []overview.Pool{{Name: "default", Nodes: 9, Price: 900, NotReady: "no class"}}
+	return d
+}
+
+func TestListsAreAsLongAsAsked(t *testing.T) {
+	r := Of(many(), &floor.Floor{Bound: 600, Running: 900}, "")
+	for _, tc := range []struct {
+		verbose bool
+		has     []string
+		hasNot  []string
+	}{
+		{false, []string{
+			"cluster shop: healthy", "3 on-demand for $0.0003/h, 3 spot for", "3 reserved for", "gap $0.0003/h (50.0 %)", "nodes    9 ready", "pods     27 run, 22 wait",
+			"2 x shop/p0, for 60m: too large", "2 x shop/web, for 60m", "and 4 more lines (--verbose)", "Drifted, under way: n0 -> m7g.large a spot; moves 1 pod", "and 4 more moves (--verbose)",
+			"blocked savings, $9.0000/h", "it is kept: n1, n2, n3 and 3 more",
+		}, []string{"NodePools", "\x1b"}},
+		{true, []string{"it is kept: n1, n2, n3, n4 and 2 more", "and 4 more pods that the controller does not list", "default: 9 nodes, $0.0009/h; can't launch: no class"}, []string{"--verbose"}},
+	} {
+		var b strings.Builder
+		if err := r.Write(&b, tc.verbose); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tc.has {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("verbose %v lacks %q:\n%s", tc.verbose, want, b.String())
+			}
+		}
+		for _, never := range tc.hasNot {
+			if strings.Contains(b.String(), never) {
+				t.Errorf("verbose %v has %q:\n%s", tc.verbose, never, b.String())
+			}
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	bad, warn := overview.Problem{Level: overview.Bad}, overview.Problem{Level: overview.Warn}
+	for want, problems := range map[string][]overview.Problem{
+		"healthy": nil, "healthy, 1 warning": {warn}, "1 problem": {bad}, "2 problems, 1 warning": {bad, bad, warn},
+	} {
+		r := Of(&overview.Document{Problems: problems}, nil, "")
+		if got := r.Verdict(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if healthy := strings.HasPrefix(want, "healthy"); r.Healthy != healthy {
+			t.Errorf("%s: healthy is %v", want, r.Healthy)
+		}
+	}
+}
+
+// TestAFloorThatIsNotComparable: without all prices there is no gap, and without a floor it says why.
+func TestAFloorThatIsNotComparable(t *testing.T) {
+	d := &overview.Document{Bill: overview.Bill{Running: 1, Unpriced: 2}}
+	if r := Of(d, &floor.Floor{Bound: 600, Running: 1}, ""); r.Cost.Gap != nil || r.Cost.Floor == nil {
+		t.Errorf("%+v", r.Cost)
+	}
+	var b strings.Builder
+	if err := Of(d, nil, "it took longer than 20s").Write(&b, false); err != nil || !strings.Contains(b.String(), "floor    not found: it took longer than 20s") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

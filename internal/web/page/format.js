@@ -1,0 +1,42 @@
+// How amounts are written.
+
+/** Dollars of micro-dollars. */
+export function money(micro) {
+  const d = micro / 1e6, a = Math.abs(d);
+  const digits = a === 0 ? 2 : a < 0.1 ? 4 : a < 10 ? 3 : a < 1000 ? 2 : 0;
+  return (d < 0 ? '−$' : '$') + a.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+export const perHour = (micro) => money(micro) + '/h';
+export const percent = (x) => (x < 0 ? '−' : '') + Math.abs(x * 100).toFixed(Math.abs(x) < 0.1 ? 1 : 0) + ' %';
+export const count = (n, noun) => n.toLocaleString('en') + ' ' + noun + (n === 1 ? '' : 's');
+export const cores = (milli) => (milli / 1000).toLocaleString('en', { maximumFractionDigits: milli < 10000 ? 2 : 0 });
+
+export function bytes(b) {
+  const g = b / 2 ** 30;
+  if (g >= 10000) return (g / 1024).toFixed(1) + ' TiB';
+  if (g >= 1) return g.toLocaleString('en', { maximumFractionDigits: g < 10 ? 1 : 0 }) + ' GiB';
+  return Math.round(b / 2 ** 20) + ' MiB';
+}
+
+/** How long ago a time is, in one unit. */
+export function ago(iso, now = Date.now()) {
+  const s = Math.max(0, (now - Date.parse(iso)) / 1000);
+  if (s < 90) return Math.round(s) + ' s';
+  if (s < 5400) return Math.round(s / 60) + ' min';
+  if (s < 129600) return Math.round(s / 3600) + ' h';
+  return Math.round(s / 86400) + ' d';
+}
+export const clock = (iso) => new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+
+/** An element with attributes and children; text is never read as HTML. */
+export function el(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [k, v] of Object.entries(attributes || {})) {
+    if (v === undefined || v === null || v === false) continue;
+    if (k.startsWith('on')) e.addEventListener(k.slice(2), v);
+    else if (k === 'colour') e.style.setProperty('--c', v);
+    else e.setAttribute(k, v === true ? '' : v);
+  }
+  for (const c of children.flat(Infinity)) if (c !== null && c !== undefined && c !== false) e.append(c);
+  return e;
+}

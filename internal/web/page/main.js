@@ -1,0 +1,150 @@
+// Asks for news, and has them shown.
+
+import { explainDecision, explainNode, explainPod, merge, model, readFloor, readOverview, use } from './model.js';
+import * as map from './map.js';
+import { drawChart } from './chart.js';
+import { figures, panels } from './panels.js';
+import { ago, bytes, cores, el, percent, perHour } from './format.js';
+
+const pollEvery = 2000, floorEvery = 4000, retryEvery = 3000;
+const $ = (id) => document.getElementById(id);
+
+// --- theme -----------------------------------------------------------------------------------------------------------
+const remembered = localStorage.getItem('kerf-theme');
+if (remembered) document.documentElement.dataset.theme = remembered;
+const dark = () => (document.documentElement.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
+$('theme').onclick = () => {
+  const to = dark() ? 'light' : 'dark';
+  document.documentElement.dataset.theme = to;
+  localStorage.setItem('kerf-theme', to);
+  map.readTheme(); map.draw(); showLegend();
+};
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { map.readTheme(); map.draw(); showLegend(); });
+
+// --- details ---------------------------------------------------------------------------------------------------------
+async function openDetail(title, head, read, file) {
+  $('detail-title').textContent = title;
+  $('detail-file').hidden = !file;
+  if (file) $('detail-file').href = file;
+  const text = el('pre', {}, 'asking …'), extra = el('div', {});
+  $('detail-body').replaceChildren(...head, text, extra);
+  if (!$('detail').open) $('detail').showModal();
+  try {
+    const a = await read();
+    text.textContent = a.text;
+    if (a.pods?.length) {
+      extra.append(el('h3', {}, `Pods (${a.pods.length})`), el('div', { class: 'scroll' }, el('table', {},
+        el('thead', {}, el('tr', {}, ['pod', 'CPU', 'memory', ''].map((h) => el('th', { scope: 'col' }, h)))),
+        el('tbody', {}, a.pods.map((p) => el('tr', {}, el('td', {}, p.daemon ? p.pod : el('button', { type: 'button', class: 'link', onclick: () => openPod(p.pod) }, p.pod)), el('td', { class: 'number' }, cores(p.cpu)), el('td', { class: 'number' }, bytes(p.memory)), el('td', {}, p.daemon ? 'daemon' : '')))))));
+    }
+  } catch (e) { text.textContent = 'This could not be found out: ' + e.message; text.className = 'bad'; }
+}
+function openNode(nameOrNode) {
+  const n = typeof nameOrNode === 'string' ? model.nodes.get(nameOrNode) : nameOrNode;
+  if (!n) return;
+  openDetail(n.name, [el('ul', { class: 'plain' }, map.describe(n).map((l) => el('li', {}, l)))], () => explainNode(n.name));
+}
+const openPod = (pod) => openDetail(pod, [], () => explainPod(pod));
+const openDecision = (id) => openDetail('Decision ' + id, [], () => explainDecision(id), `api/decisions/${encodeURIComponent(id)}/file`);
+$('detail-close').onclick = () => $('detail').close();
+$('detail').addEventListener('click', (e) => { if (e.target === $('detail')) $('detail').close(); });
+
+// --- map and table ---------------------------------------------------------------------------------------------------
+function showTip(n, x, y) {
+  const tip = $('tip');
+  tip.hidden = !n;
+  if (!n) return;
+  tip.replaceChildren(el('strong', {}, n.name), ...map.describe(n).map((l) => el('div', {}, l)),
+    ...(n.carries || []).slice(0, 8).map(([c, k]) => el('div', { class: 'detail' }, `${k} × ${model.classes[c]?.namespace}/${model.classes[c]?.name}`)),
+    (n.carries || []).length > 8 ? el('div', { class: 'detail' }, `and ${n.carries.length - 8} more`) : '');
+  const w = tip.offsetWidth, h = tip.offsetHeight;
+  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - w - 6)) + 'px';
+  tip.style.top = Math.max(4, y + 14 + h > innerHeight ? y - h - 10 : y + 14) + 'px';
+}
+map.listen({ show: showTip, open: openNode, say: (words) => { $('chosen').textContent = words; } });
+
+function showLegend() {
+  $('legend').replaceChildren(...map.legend().map((e) => el('span', {}, el('i', { class: 'swatch', colour: e.colour }), `${e.words} (${e.count.toLocaleString('en')})`)),
+    el('span', {}, el('i', { class: 'swatch daemon' }), 'DaemonSets'), el('span', {}, el('i', { class: 'swatch empty' }), 'free'),
+    el('span', {}, el('i', { class: 'swatch coming' }), 'on its way'), el('span', {}, el('i', { class: 'swatch going' }), 'being removed'));
+}
+
+const columns = [
+  ['node', (n) => n.name], ['NodePool', (n) => n.pool || ''], ['type', (n) => n.type || ''], ['zone', (n) => n.zone || ''], ['capacity', (n) => n.capacityType || ''],
+  ['state', (n) => n.state], ['age', (n) => -Date.parse(n.created), (n) => ago(n.created)], ['$/h', (n) => n.price, (n) => (n.price ? perHour(n.price) : '')],
+  ['asked for', (n) => use(n).part, (n) => percent(use(n).part)], ['pods', (n) => n.pods.used], ['kept because', (n) => n.hold?.text || ''],
+];
+const rowsMost = 500;
+let tableShown = false, sort = { column: 0, down: false };
+function showTable() {
+  if (!tableShown) return;
+  const all = map.found(), [, key] = columns[sort.column];
+  all.sort((a, b) => { const x = key(a), y = key(b); return (x < y ? -1 : x > y ? 1 : a.name < b.name ? -1 : 1) * (sort.down ? -1 : 1); });
+  const heads = columns.map(([title], i) => el('th', { scope: 'col', 'aria-sort': i === sort.column ? (sort.down ? 'descending' : 'ascending') : 'none' },
+    el('button', { type: 'button', class: 'link', onclick: () => { sort = { column: i, down: sort.column === i && !sort.down }; showTable(); } }, title + (i === sort.column ? (sort.down ? ' ▾' : ' ▴') : ''))));
+  const rows = all.slice(0, rowsMost).map((n) => el('tr', {}, columns.map(([, k, words], i) => el('td', { class: [7, 8, 9].includes(i) ? 'number' : '' },
+    i === 0 ? el('button', { type: 'button', class: 'link', onclick: () => openNode(n) }, n.name) : String((words || k)(n))))));
+  $('table-box').replaceChildren(el('table', {}, el('thead', {}, el('tr', {}, heads)), el('tbody', {}, rows)),
+    all.length > rowsMost ? el('p', { class: 'none' }, `${all.length - rowsMost} more: find narrows them down`) : '');
+}
+$('as-table').onclick = () => {
+  tableShown = !tableShown;
+  $('as-table').setAttribute('aria-pressed', String(tableShown));
+  $('table-box').hidden = !tableShown; $('canvas-box').hidden = tableShown; $('legend').hidden = tableShown;
+  showTable(); if (!tableShown) redraw();
+};
+for (const id of ['colour', 'group']) $(id).onchange = () => { map.set({ [id]: $(id).value }); showLegend(); };
+$('find').oninput = () => { map.set({ find: $('find').value.trim() }); empty(); showTable(); };
+$('larger').onclick = () => map.zoom(1.25);
+$('smaller').onclick = () => map.zoom(0.8);
+$('events-of').onchange = () => panels({ openPod, openNode, openDecision });
+$('span').onchange = () => drawChart($('chart'), Number($('span').value));
+
+function empty() {
+  const none = $('nothing');
+  none.hidden = !(map.nothingFound() || (model.doc && model.nodes.size === 0));
+  none.textContent = map.nothingFound() ? 'No node, type or workload has that in its name.' : 'The cluster has no nodes yet. Pods that wait get some.';
+}
+function redraw() { map.draw(); showLegend(); empty(); }
+
+let resizing;
+new ResizeObserver(() => { cancelAnimationFrame(resizing); resizing = requestAnimationFrame(() => { if (model.doc) { redraw(); drawChart($('chart'), Number($('span').value)); } }); }).observe($('canvas-box'));
+
+// --- news ------------------------------------------------------------------------------------------------------------
+let generation = -1, movesSeen = '';
+function show() {
+  figures();
+  panels({ openPod, openNode, openDecision });
+  const moves = JSON.stringify(model.doc?.moves || []);
+  if (model.generation !== generation || moves !== movesSeen) { generation = model.generation; movesSeen = moves; redraw(); showTable(); }
+  drawChart($('chart'), Number($('span').value));
+  if (!document.body.dataset.ready) { document.body.dataset.ready = 'yes'; performance.mark('kerf-first'); }
+}
+
+function fresh() {
+  const e = $('fresh');
+  if (model.failed) {
+    e.className = 'bad';
+    e.textContent = (model.heardAt ? `Nothing new for ${ago(model.heardAt)}: ` : 'No answer yet: ') + model.failed;
+    if (!model.heardAt) { $('health').textContent = 'not connected'; $('health').className = 'pill bad'; }
+  } else if (model.heardAt) { e.className = ''; e.textContent = `Kerf ${model.doc.kerf} · live`; }
+}
+
+async function poll() {
+  if (!document.hidden) {
+    try { merge(await readOverview()); show(); } catch (e) { model.failed = e.message; }
+    fresh();
+  }
+  setTimeout(poll, model.failed ? retryEvery : pollEvery);
+}
+async function pollFloor() {
+  if (!document.hidden && !model.failed) {
+    try { model.floor = await readFloor(); if (model.doc) show(); } catch { /* the overview says that the controller does not answer */ }
+  }
+  setTimeout(pollFloor, model.floor?.bound === undefined && !model.floor?.error ? 1500 : floorEvery);
+}
+document.addEventListener('visibilitychange', () => { if (!document.hidden && model.doc) fresh(); });
+
+map.readTheme();
+poll();
+pollFloor();

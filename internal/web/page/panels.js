@@ -1,0 +1,123 @@
+// The lists beside the map.
+
+import { model, problems } from './model.js';
+import { ago, clock, count, el, money, percent, perHour } from './format.js';
+
+const said = new Map();
+/** Replaces a list only when it says something else, so that focus and selection stay. */
+function put(id, key, make) {
+  const text = JSON.stringify(key);
+  if (said.get(id) === text) return;
+  said.set(id, text);
+  document.querySelector(`#${id} .body`).replaceChildren(...[make()].flat().filter(Boolean));
+}
+const none = (words) => el('p', { class: 'none' }, words);
+
+/** A list of which the first are shown; the others behind a button. */
+function list(items, make, first = 8) {
+  const ul = el('ul', {}, items.slice(0, first).map(make));
+  if (items.length <= first) return ul;
+  const more = el('button', { type: 'button', class: 'more', onclick: () => { ul.append(...items.slice(first).map(make)); more.remove(); } }, `Show ${items.length - first} more`);
+  return [ul, more];
+}
+
+const classWords = (number) => { const c = model.classes[number]; return c ? `${c.namespace}/${c.name}` : 'pods'; };
+
+export function panels({ openPod, openNode, openDecision }) {
+  const d = model.doc;
+  if (!d) return;
+  const node = (name) => el('button', { type: 'button', class: 'link', onclick: () => openNode(name) }, name);
+  const names = (all, most = 3) => [all.slice(0, most).flatMap((n, i) => [i ? ', ' : '', model.nodes.has(n) ? node(n) : n]), all.length > most ? ` and ${all.length - most} more` : ''];
+
+  const wrong = problems();
+  put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since)]), () => (wrong.length === 0 ? none('None.') :
+    list(wrong, (p) => el('li', { class: p.level },
+      el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ` until ${clock(p.until)}`) : '',
+      p.text ? el('div', {}, p.text) : '', p.kind === 'Node' && model.nodes.has(p.object) ? el('div', {}, node(p.object)) : '',
+      el('div', { class: 'detail' }, p.remedy)))));
+
+  const waiting = d.waiting;
+  put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since)]), () => (waiting.length === 0 ? none('None.') : [
+    list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
+      el('strong', {}, `${w.count} × ${classWords(w.class)}`), el('span', { class: 'when' }, ` for ${ago(w.since)}`),
+      el('div', {}, w.node ? ['place kept on ', model.nodes.has(w.node) ? node(w.node) : w.node] : w.why || 'no decision has been made about them yet'),
+      w.node ? '' : el('div', {}, el('button', { type: 'button', class: 'link', onclick: () => openPod(w.pod) }, `Why, and what would help: ${w.pod}`)))),
+    d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
+
+  put('s-moves', d.moves, () => (d.moves.length === 0 ? none('Nothing.') :
+    list(d.moves, (m) => el('li', { class: m.begun ? 'warn' : '' },
+      el('strong', {}, `${m.cause}: ${count(m.nodes.length, 'node')}`, m.new?.length ? ` → ${count(m.new.length, 'new node')}` : ''),
+      el('span', { class: 'when' }, m.begun ? ' under way' : ' found, not confirmed yet'),
+      el('div', {}, names(m.nodes), m.new?.length ? ` replaced by ${m.new.join(', ')}` : ''),
+      el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
+
+  const f = model.floor;
+  put('s-savings', [d.bill, d.blocked, f?.bound, f?.constraints, f?.error], () => {
+    const rows = [];
+    const row = (words, amount, detail, cls) => rows.push(el('tr', { class: cls }, el('td', {}, words, detail ? el('div', { class: 'detail' }, detail) : ''), el('td', { class: 'number' }, amount)));
+    row('The nodes cost', perHour(d.bill.running), `${d.bill.spot} spot, ${d.bill.onDemand} on-demand, ${d.bill.reserved} reserved`, 'total');
+    if (f?.bound) {
+      row('These pods can’t cost less than', perHour(f.bound), 'proved: on the cheapest instances that the NodePools allow, filled as well as can be', 'total');
+      for (const c of f.constraints || []) row(['of that, ', el('code', {}, c.kind)], perHour(c.costs), `without it the floor would be lower; ${count(c.workloads, 'workload')}`);
+    } else if (f?.error) row('The floor could not be found', '', f.error);
+    const sum = d.blocked.reduce((a, b) => a + b.saves, 0);
+    if (d.blocked.length) row('Savings that are blocked', perHour(sum), 'each counted by itself', 'total');
+    for (const b of d.blocked.slice(0, 12)) row(b.text, perHour(b.saves), [count(b.count, 'node'), ': ', names(b.nodes)]);
+    if (d.blocked.length > 12) row(`${d.blocked.length - 12} more reasons`, perHour(d.blocked.slice(12).reduce((a, b) => a + b.saves, 0)), 'kerf status --verbose lists them');
+    return el('table', {}, el('tbody', {}, rows));
+  });
+
+  put('s-decisions', d.decisions, () => (d.decisions.length === 0 ? none('None is kept yet.') :
+    list(d.decisions, (x) => {
+      const words = [];
+      if (x.newNodes) words.push(`launch ${count(x.newNodes, 'node')} for ${perHour(x.price)}`);
+      if (x.placed) words.push(`${count(x.placed, 'pod')} on nodes that exist`);
+      if (x.unplaced) words.push(`${count(x.unplaced, 'pod')} without a place`);
+      if (x.moves) words.push(`${count(x.moves, 'disruption')} begun`);
+      return el('li', { class: x.unplaced ? 'bad' : '' },
+        el('button', { type: 'button', class: 'link', onclick: () => openDecision(x.id) }, `${clock(x.at)}: ${words.join(', ') || 'nothing to do'}`),
+        x.repeated ? el('span', { class: 'when' }, ` said ${x.repeated + 1} times since ${clock(x.first)}`) : '');
+    }, 6)));
+
+  put('s-aws', [d.closures, d.services, d.queue], () => {
+    const items = [];
+    if (d.queue) items.push(el('li', { class: d.queue.ready ? '' : 'warn' }, d.queue.ready ? `Notices of interruptions arrive by the queue ${d.queue.name}.` : [el('strong', {}, `The interruption queue ${d.queue.name} is not ready: `), d.queue.message || 'it has not been read yet']));
+    else items.push(el('li', { class: 'warn' }, 'No interruption queue is set: spot instances end without warning. kerf stack writes one.'));
+    const down = d.services.filter((s) => !s.answers);
+    items.push(el('li', { class: down.length ? 'bad' : '' }, down.length ? `No answer: ${down.map((s) => s.name).join(', ')}.` : `${count(d.services.length, 'service')} called, and all answer: ${d.services.map((s) => s.name).join(', ')}.`));
+    for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, [scopes[c.scope] || c.scope, c.capacityType].filter(Boolean).join(', '))}: ${c.reason}`));
+    if (!d.closures.length) items.push(el('li', {}, 'All capacity that the NodePools allow may be asked for.'));
+    return list(items, (x) => x);
+  });
+
+  const of = document.getElementById('events-of').value;
+  const events = model.events.filter((e) => (of === 'warnings' ? e.warning : of === 'interruptions' ? /interrupt|rebalance|terminat|shut|reclaim|unhealthy/i.test(e.reason) : true)).slice(0, 60);
+  put('s-events', events, () => (events.length === 0 ? none('None.') :
+    list(events, (e) => el('li', { class: e.warning ? 'warn' : '' },
+      el('span', { class: 'when' }, clock(e.at) + ' '), el('strong', {}, e.reason), ` ${e.kind} `, model.nodes.has(e.object) ? node(e.object) : e.object, el('div', {}, e.message)), 12)));
+}
+const scopes = { pool: 'instance type in a zone', quota: 'quota', subnet: 'subnet', 'capacity-type': 'capacity type', class: 'EC2NodeClass', 'placement-group': 'placement group', zone: 'zone' };
+
+/** The figures at the top. */
+export function figures() {
+  const d = model.doc;
+  if (!d) return;
+  const set = (id, words) => { const e = document.getElementById(id); if (e.textContent !== words) e.textContent = words; };
+  let pods = 0, managed = 0;
+  for (const n of model.nodes.values()) { pods += n.pods.used; if (n.claim) managed++; }
+  const waiting = d.waiting.reduce((a, w) => a + w.count, 0) + (d.waitingMore || 0);
+  set('cluster', d.cluster);
+  set('f-cost', perHour(d.bill.running));
+  set('f-floor', model.floor?.bound ? perHour(model.floor.bound) : '…');
+  set('f-gap', model.floor?.bound ? percent(d.bill.running / model.floor.bound - 1) : '…');
+  set('f-nodes', managed.toLocaleString('en') + (model.nodes.size > managed ? ` + ${model.nodes.size - managed}` : ''));
+  set('f-pods', pods.toLocaleString('en'));
+  set('f-waiting', waiting.toLocaleString('en'));
+  document.getElementById('f-waiting').className = d.waiting.some((w) => !w.node) ? 'bad' : waiting ? 'warn' : '';
+  const wrong = problems(), bad = wrong.filter((p) => p.level === 'bad').length, health = document.getElementById('health');
+  const words = bad ? count(bad, 'problem') : wrong.length ? count(wrong.length, 'warning') : 'all well';
+  set('health', words);
+  health.className = 'pill ' + (bad ? 'bad' : wrong.length ? 'warn' : 'good');
+  document.title = `${words === 'all well' ? '' : words + ' · '}${perHour(d.bill.running)} · ${d.cluster} · kerf`;
+}
+export { money };

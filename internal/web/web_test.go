@@ -1,0 +1,142 @@
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/controller/overview"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/web"
+)
+
+// serve serves the page over a way to a controller, and returns its address and a browser that has opened it.
+func serve(t *testing.T, connect func(context.Context) (web.Connection, error)) (address string, browser *http.Client) {
+	t.Helper()
+	page := web.New(web.Options{Connect: connect})
+	t.Cleanup(page.Close)
+	server := httptest.NewServer(page)
+	t.Cleanup(server.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser = &http.Client{Jar: jar}
+	if code, text := get(t, browser, page.Address(server.Listener.Addr())); code != http.StatusOK || !strings.Contains(text, "<title>kerf</title>") {
+		t.Fatalf("opening the address: %d %s", code, text)
+	}
+	return server.URL, browser
+}
+
+func get(t *testing.T, c *http.Client, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func controller(t *testing.T) *httptest.Server {
+	o := overview.New(overview.Sources{
+		Cluster: "shop", Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{} }, Now: time.Now,
+		Problem: func(context.Context, *cluster.Snapshot) *pack.Problem { return &pack.Problem{} },
+	})
+	s := httptest.NewServer(overview.Handler(o))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestOnlyWhoKnowsTheKeyLooks(t *testing.T) {
+	c := controller(t)
+	address, browser := serve(t, func(context.Context) (web.Connection, error) { return web.Connection{URL: c.URL}, nil })
+	if code, text := get(t, browser, address+"/api/overview"); code != http.StatusOK || !strings.Contains(text, `"cluster":"shop"`) {
+		t.Errorf("the one who opened the address gets %d %s", code, text)
+	}
+	for _, path := range []string{"/", "/main.js", "/api/overview", "/?key=wrong", "/api/overview?key=wrong"} {
+		if code, text := get(t, &http.Client{}, address+path); code != http.StatusForbidden || !strings.Contains(text, "the address that kerf printed") {
+			t.Errorf("another user of the host gets %d %s for %s", code, text, path)
+		}
+	}
+	// A site whose name leads to this host.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/api/overview", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "evil.example"
+	resp, err := browser.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("under another name the page answers %d", resp.StatusCode)
+	}
+}
+
+func TestAnotherControllerIsFoundWhenOneIsGone(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	c := controller(t)
+	asked, closed := 0, 0
+	address, browser := serve(t, func(context.Context) (web.Connection, error) {
+		asked++
+		url := gone.URL
+		if asked > 1 {
+			url = c.URL
+		}
+		return web.Connection{URL: url, Close: func() { closed++ }}, nil
+	})
+	if code, text := get(t, browser, address+"/api/overview"); code != http.StatusOK {
+		t.Errorf("after the leader has changed the page gets %d %s", code, text)
+	}
+	if asked != 2 || closed != 1 {
+		t.Errorf("%d connections were made and %d closed, want 2 and 1", asked, closed)
+	}
+}
+
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	older := httptest.NewServer(http.NotFoundHandler())
+	defer older.Close()
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `user "ann" may not get /debug/overview`, http.StatusForbidden)
+	}))
+	defer refusing.Close()
+	for name, tc := range map[string]struct {
+		connect func(context.Context) (web.Connection, error)
+		code    int
+		says    string
+	}{
+		"an older controller": {func(context.Context) (web.Connection, error) { return web.Connection{URL: older.URL}, nil }, 404, "serves no overview"},
+		"no right":            {func(context.Context) (web.Connection, error) { return web.Connection{URL: refusing.URL}, nil }, 403, "may not get"},
+		"no controller":       {func(context.Context) (web.Connection, error) { return web.Connection{}, errors.New("nobody leads") }, 502, "nobody leads"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address, browser := serve(t, tc.connect)
+			code, text := get(t, browser, address+"/api/overview")
+			var said struct {
+				Error string `json:"error"`
+			}
+			if err := json.Unmarshal([]byte(text), &said); err != nil || code != tc.code || !strings.Contains(said.Error, tc.says) {
+				t.Errorf("the page gets %d %s, want %d and an error with %q", code, text, tc.code, tc.says)
+			}
+		})
+	}
+}
