@@ -51,6 +51,7 @@ type Overview struct {
 	gone    map[string]uint64 // version in which a node went
 	forgot  uint64            // readers of older versions get everything: not all that went since is known
 	classes classes
+	prices  prices
 	history history
 	heard   heard
 	seen    look
@@ -192,7 +193,7 @@ func (o *Overview) look(ctx context.Context) {
 	if snapshot == o.seen.snapshot && d == o.seen.decision && age >= 0 && age < staleAfter {
 		return
 	}
-	p := o.from.Problem(ctx, snapshot)
+	p := o.prices.fill(o.from.Problem(ctx, snapshot))
 	o.seen = look{snapshot: snapshot, problem: p, decision: d, at: now, pools: pools(p), bill: billOf(p, d), blocked: blocked(d, p)}
 	next := o.version + 1
 	changed := o.classes.refit(p)
@@ -231,6 +232,35 @@ func (o *Overview) look(ctx context.Context) {
 	if changed {
 		o.version = next
 	}
+}
+
+// prices are the last that were known of nodes, by their claim. A class that can't be read any more, or a pool that is gone, tells of
+// no types, and what runs costs all the same.
+type prices map[string]catalog.MicroUSD
+
+// fill returns a problem in which nodes have the price that they had where none is known now.
+func (last *prices) fill(p *pack.Problem) *pack.Problem {
+	known := make(prices, len(p.Nodes))
+	nodes := p.Nodes
+	for i, n := range p.Nodes {
+		price := n.Price
+		if price == 0 && (*last)[n.Claim] > 0 {
+			price = (*last)[n.Claim]
+			if &nodes[0] == &p.Nodes[0] {
+				nodes = slices.Clone(p.Nodes)
+			}
+			priced := *n
+			priced.Price = price
+			nodes[i] = &priced
+		}
+		if n.Claim != "" && price > 0 {
+			known[n.Claim] = price
+		}
+	}
+	*last = known
+	q := *p
+	q.Nodes = nodes
+	return &q
 }
 
 func keptBy(d *disrupt.Decision) map[string]disrupt.Kept {
@@ -385,6 +415,9 @@ func (o *Overview) moves(d *disrupt.Decision) []Move {
 			out = append(out, m)
 		}
 	}
+	if gone := o.going(busy); len(gone) > 0 {
+		out = append(out, Move{Cause: "Draining", Begun: true, Nodes: gone, Why: "their pods are being evicted, or they wait for that; kerf explain node says why each is removed"})
+	}
 	if d == nil {
 		return out
 	}
@@ -396,6 +429,17 @@ func (o *Overview) moves(d *disrupt.Decision) []Move {
 		m := Move{Cause: string(found.Cause), Nodes: found.Nodes, Saving: found.Saving, Why: found.Why}
 		m.with(found.NewNodes, found.Placements)
 		out = append(out, m)
+	}
+	return out
+}
+
+// going are the nodes on their way out that no command is about: it is over once they are deleted, and other loops have none.
+func (o *Overview) going(busy map[string]bool) (out []string) {
+	for _, n := range o.seen.problem.Nodes {
+		if (n.Deleting || n.Leaving) && !busy[n.Name] && !busy[n.Claim] {
+			busy[n.Name] = true
+			out = append(out, n.Name)
+		}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package terminate
 import (
 	"go/ast"
 	"go/token"
+	"strings"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/controller/sourcetest"
@@ -18,6 +19,9 @@ func TestNothingElseEndsInstances(t *testing.T) {
 		}
 		if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "Terminate" {
 			return
+		}
+		if strings.HasPrefix(sourcetest.File(at(call)), "cloudcalls/") {
+			return // it measures what others ask
 		}
 		asks++
 		if sourcetest.File(at(call)) != "terminate/instance.go" {

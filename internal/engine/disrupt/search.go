@@ -238,6 +238,9 @@ func total(nodes []*nodeState) (price catalog.MicroUSD, cost int64) {
 // the disruption that is caused.
 const balance = 2
 
+// leastAsked keeps a score finite where nothing is asked.
+const leastAsked = 0.000_000_001
+
 // bestScore is that of moves that disturb next to nothing.
 const bestScore = 1000
 
@@ -257,7 +260,7 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 		}
 		share := float64(saving) * float64(price) / float64(max(1, old)) / float64(max(1, p.price))
 		asked := float64(cost) / float64(max(1, p.cost)) / balance
-		s.scores = append(s.scores, Score{Pool: p.Name, Value: min(bestScore, share/max(asked*balance, 1e-9)), Approved: share >= asked})
+		s.scores = append(s.scores, Score{Pool: p.Name, Value: min(bestScore, share/max(float64(asked*balance), leastAsked)), Approved: share >= asked})
 		if share < asked {
 			return Reason{Code: NotBalanced, Have: strconv.Itoa(int(100 * share / asked))}
 		}

@@ -176,16 +176,20 @@ function drawPods(g, n, x, y, w, h, detailed) {
   squarify(pods.map((p) => p.share), x, y + h - uh, w, uh, (i, px, py, pw, ph) => {
     const cls = pods[i].cls;
     g.fillStyle = options.colour === 'workload' ? colourOf(cls.name) : base;
-    g.globalAlpha = options.colour === 'workload' ? 0.95 : 0.68 + 0.32 * ((cls.number * 7) % 5) / 4;
+    const shade = options.colour === 'workload' ? 1 : 0.6 + 0.4 * ((cls.number * 7) % 5) / 4;
+    g.globalAlpha = shade;
     const inset = pw > 6 && ph > 6 ? 0.75 : pw > 3 && ph > 3 ? 0.4 : 0;
     g.fillRect(px + inset, py + inset, Math.max(0.5, pw - 2 * inset), Math.max(0.5, ph - 2 * inset));
     g.globalAlpha = 1;
     if (detailed && pw > 54 && ph > 15) {
-      g.fillStyle = theme['--page']; g.font = '10px system-ui, sans-serif';
+      g.fillStyle = shade < 0.85 ? theme['--ink'] : theme['--page']; g.font = '10px system-ui, sans-serif';
       g.fillText(fit(g, cls.name, pw - 8), px + 4, py + 12);
     }
   });
 }
+
+/** The part of a node's name that tells it from others. */
+const short = (n) => n.name.split('.')[0].replace(/^ip-10-/, '').replace(/^ip-/, '');
 
 function fit(g, text, width) {
   if (g.measureText(text).width <= width) return text;
@@ -225,7 +229,8 @@ function drawNode(g, p) {
     g.fillStyle = theme['--ink']; g.font = '11px system-ui, sans-serif';
     const price = n.price ? perHour(n.price) : '', pw = side > 150 ? g.measureText(price).width + 6 : 0;
     if (going) { g.fillStyle = theme['--page']; g.fillRect(x + 1.5, y + 1.5, side - 3, 16); g.fillStyle = theme['--bad']; }
-    const words = coming ? n.state + ' …' : going ? 'being removed' : n.type || n.name;
+    const what = [short(n), n.type].filter(Boolean).join(' · ');
+    const words = coming ? `${n.state} … ${n.type || ''}` : going ? `removing ${what}` : what;
     g.fillText(fit(g, words, side - 10 - pw), x + 5, y + 13);
     if (pw) { g.fillStyle = theme['--faint']; g.fillText(price, x + side - pw, y + 13); }
   }
@@ -236,6 +241,7 @@ function drawNode(g, p) {
 
 /** Draws all, or what is visible of it. */
 export function draw() {
+  readTheme();
   moves = movesByNode();
   paint();
   const width = box.clientWidth;

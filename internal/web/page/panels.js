@@ -103,13 +103,18 @@ export function figures() {
   const d = model.doc;
   if (!d) return;
   const set = (id, words) => { const e = document.getElementById(id); if (e.textContent !== words) e.textContent = words; };
-  let pods = 0, managed = 0;
-  for (const n of model.nodes.values()) { pods += n.pods.used; if (n.claim) managed++; }
+  let pods = 0, managed = 0, carried = 0;
+  for (const n of model.nodes.values()) {
+    pods += n.pods.used;
+    if (n.claim) { managed++; for (const [, k] of n.carries || []) carried += k; }
+  }
+  // A floor for other pods than those that run now says nothing of them.
+  const floor = model.floor?.bound && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor.bound : 0;
   const waiting = d.waiting.reduce((a, w) => a + w.count, 0) + (d.waitingMore || 0);
   set('cluster', d.cluster);
   set('f-cost', perHour(d.bill.running));
-  set('f-floor', model.floor?.bound ? perHour(model.floor.bound) : '…');
-  set('f-gap', model.floor?.bound ? percent(d.bill.running / model.floor.bound - 1) : '…');
+  set('f-floor', floor ? perHour(floor) : '…');
+  set('f-gap', floor ? percent(Math.max(0, d.bill.running / floor - 1)) : '…');
   set('f-nodes', managed.toLocaleString('en') + (model.nodes.size > managed ? ` + ${model.nodes.size - managed}` : ''));
   set('f-pods', pods.toLocaleString('en'));
   set('f-waiting', waiting.toLocaleString('en'));
