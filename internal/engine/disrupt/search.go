@@ -259,8 +259,9 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 			}
 		}
 		share := float64(saving) * float64(price) / float64(max(1, old)) / float64(max(1, p.price))
-		asked := float64(cost) / float64(max(1, p.cost)) / balance
-		s.scores = append(s.scores, Score{Pool: p.Name, Value: min(bestScore, share/max(float64(asked*balance), leastAsked)), Approved: share >= asked})
+		disturbed := float64(cost) / float64(max(1, p.cost))
+		asked := disturbed / balance
+		s.scores = append(s.scores, Score{Pool: p.Name, Value: min(bestScore, share/max(disturbed, leastAsked)), Approved: share >= asked})
 		if share < asked {
 			return Reason{Code: NotBalanced, Have: strconv.Itoa(int(100 * share / asked))}
 		}
