@@ -67,8 +67,10 @@ test-page: browser ## the page of kerf ui in a real Chromium, over a local clust
 	go test -C controlplane -tags browser -count=1 -timeout 20m ./browser
 
 .PHONY: pictures
-pictures: browser ## the pictures of README and docs, made anew of a local cluster
-	KERF_PICTURES='$(CURDIR)/docs/pictures' go test -C controlplane -tags browser -count=1 -timeout 20m ./browser -run '^TestStories$$'
+pictures: browser ## the pictures of README and docs, made anew of a local cluster; all that there are in PICTURES=folder
+	to='$(or $(PICTURES),$(CURDIR)/bin/pictures)'; mkdir -p "$$to"; \
+	KERF_PICTURES="$$to" go test -C controlplane -tags browser -count=1 -timeout 20m ./browser -run '^TestStories$$' && \
+	for p in docs/pictures/*.png; do cp "$$to/$${p##*/}" "$$p"; done
 
 .PHONY: build
 build: build-kerf build-controlplane ## bin/kerf and bin/kerf-controlplane

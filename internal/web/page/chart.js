@@ -24,7 +24,7 @@ export function drawChart(into, hours) {
   if (model.doc) all.push({ t: now, v: model.doc.bill.running });
   const begin = Math.max(now - hours * 3600e3, all.length ? Math.min(all[0].t, now - 60e3) : now - 3600e3);
   const cost = all.filter((p) => p.t >= begin);
-  const floor = (model.floor?.points || []).map((p) => ({ t: Date.parse(p.at), v: p.bound })).filter((p) => p.t >= begin);
+  const floor = (model.floor?.points || []).map((p) => ({ t: Date.parse(p.at), v: p.bound })).filter((p) => p.t >= begin && p.v > 0);
   if (floor.length) { floor.push({ t: now, v: floor.at(-1).v }); }
   const w = Math.max(240, into.clientWidth), h = 130, left = 52, right = 8, top = 8, bottom = 20;
   const most = nice(Math.max(1, ...cost.map((p) => p.v), ...floor.map((p) => p.v)));
@@ -40,7 +40,7 @@ export function drawChart(into, hours) {
   }
   for (const [t, anchor] of [[begin, 'start'], [(begin + now) / 2, 'middle'], [now, 'end']]) {
     const label = svg('text', { class: 'axis', x: x(t), y: h - 5, 'text-anchor': anchor });
-    label.textContent = t === now ? 'now' : new Date(t).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+    label.textContent = t === now ? 'now' : new Date(t).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: now - begin < 600e3 ? '2-digit' : undefined, hour12: false });
     out.append(label);
   }
   // Steps: a price holds until it changes.

@@ -26,7 +26,7 @@ export function ago(iso, now = Date.now()) {
   if (s < 129600) return Math.round(s / 3600) + ' h';
   return Math.round(s / 86400) + ' d';
 }
-export const clock = (iso) => new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+export const clock = (iso) => new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
 /** An element with attributes and children; text is never read as HTML. */
 export function el(tag, attributes, ...children) {

@@ -66,7 +66,7 @@ map.listen({ show: showTip, open: openNode, say: (words) => { $('chosen').textCo
 function showLegend() {
   $('legend').replaceChildren(...map.legend().map((e) => el('span', {}, el('i', { class: 'swatch', colour: e.colour }), `${e.words} (${e.count.toLocaleString('en')})`)),
     el('span', {}, el('i', { class: 'swatch daemon' }), 'DaemonSets'), el('span', {}, el('i', { class: 'swatch empty' }), 'free'),
-    el('span', {}, el('i', { class: 'swatch coming' }), 'on its way'), el('span', {}, el('i', { class: 'swatch going' }), 'being removed'));
+    el('span', {}, el('i', { class: 'swatch coming' }), 'on its way'), el('span', {}, el('i', { class: 'swatch found' }), 'found to save money'), el('span', {}, el('i', { class: 'swatch going' }), 'being removed'), el('span', { class: 'hint' }, 'box: size of the node · coloured: what pods ask for'));
 }
 
 const columns = [

@@ -214,13 +214,13 @@ function drawNode(g, p) {
   }
   if (going && side >= 6) { // hatched: it is on its way out
     g.save(); g.beginPath(); g.rect(x, y, side, side); g.clip();
-    g.strokeStyle = theme['--bad']; g.lineWidth = side > 30 ? 2 : 1; g.globalAlpha = 0.8;
+    g.strokeStyle = theme['--faint']; g.lineWidth = side > 30 ? 1.5 : 1; g.globalAlpha = 0.8;
     g.beginPath();
     for (let d = -side; d < side; d += side > 30 ? 10 : 5) { g.moveTo(x + d, y + side); g.lineTo(x + d + side, y); }
     g.stroke(); g.restore();
   }
   g.lineWidth = side > 12 ? 1.5 : 0.75;
-  g.strokeStyle = n.state === 'not ready' ? theme['--bad'] : going ? theme['--bad'] : move ? theme['--warn'] : coming ? theme['--ink'] : theme['--edge'];
+  g.strokeStyle = n.state === 'not ready' ? theme['--bad'] : going ? theme['--faint'] : move ? theme['--warn'] : coming ? theme['--ink'] : theme['--edge'];
   g.setLineDash(coming ? [4, 3] : move && !going ? [6, 3] : []);
   if (move || going || coming || n.state === 'not ready') g.lineWidth += 0.75;
   if (side >= 6) g.strokeRect(x + 0.5, y + 0.5, side - 1, side - 1);
@@ -228,7 +228,7 @@ function drawNode(g, p) {
   if (title) {
     g.fillStyle = theme['--ink']; g.font = '11px system-ui, sans-serif';
     const price = n.price ? perHour(n.price) : '', pw = side > 150 ? g.measureText(price).width + 6 : 0;
-    if (going) { g.fillStyle = theme['--page']; g.fillRect(x + 1.5, y + 1.5, side - 3, 16); g.fillStyle = theme['--bad']; }
+    if (going) { g.fillStyle = theme['--page']; g.fillRect(x + 1.5, y + 1.5, side - 3, 16); g.fillStyle = theme['--faint']; }
     const what = [short(n), n.type].filter(Boolean).join(' · ');
     const words = coming ? `${n.state} … ${n.type || ''}` : going ? `removing ${what}` : what;
     g.fillText(fit(g, words, side - 10 - pw), x + 5, y + 13);

@@ -23,6 +23,18 @@ function list(items, make, first = 8) {
 
 const classWords = (number) => { const c = model.classes[number]; return c ? `${c.namespace}/${c.name}` : 'pods'; };
 
+/** Moves that differ in nothing but the node: many nodes are empty at once. */
+function joined(moves) {
+  const out = [], at = new Map();
+  for (const m of moves) {
+    const key = JSON.stringify([m.cause, m.begun, m.why, m.new || []]);
+    if (m.new?.length || !at.has(key)) { at.set(key, out.length); out.push({ ...m, nodes: [...m.nodes] }); continue; }
+    const o = out[at.get(key)];
+    o.nodes.push(...m.nodes); o.saving = (o.saving || 0) + (m.saving || 0); o.pods = (o.pods || 0) + (m.pods || 0);
+  }
+  return out;
+}
+
 export function panels({ openPod, openNode, openDecision }) {
   const d = model.doc;
   if (!d) return;
@@ -44,10 +56,11 @@ export function panels({ openPod, openNode, openDecision }) {
       w.node ? '' : el('div', {}, el('button', { type: 'button', class: 'link', onclick: () => openPod(w.pod) }, `Why, and what would help: ${w.pod}`)))),
     d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
 
-  put('s-moves', d.moves, () => (d.moves.length === 0 ? none('Nothing.') :
-    list(d.moves, (m) => el('li', { class: m.begun ? 'warn' : '' },
+  const moves = joined(d.moves);
+  put('s-moves', moves, () => (moves.length === 0 ? none('Nothing.') :
+    list(moves, (m) => el('li', { class: m.begun ? 'warn' : '' },
       el('strong', {}, `${m.cause}: ${count(m.nodes.length, 'node')}`, m.new?.length ? ` → ${count(m.new.length, 'new node')}` : ''),
-      el('span', { class: 'when' }, m.begun ? ' under way' : ' found, not confirmed yet'),
+      el('span', { class: 'when' }, m.begun ? ' under way' : ' found, being confirmed'),
       el('div', {}, names(m.nodes), m.new?.length ? ` replaced by ${m.new.join(', ')}` : ''),
       el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
 
@@ -71,9 +84,9 @@ export function panels({ openPod, openNode, openDecision }) {
     list(d.decisions, (x) => {
       const words = [];
       if (x.newNodes) words.push(`launch ${count(x.newNodes, 'node')} for ${perHour(x.price)}`);
-      if (x.placed) words.push(`${count(x.placed, 'pod')} on nodes that exist`);
+      if (x.placed) words.push(`place ${count(x.placed, 'pod')} on nodes that exist`);
       if (x.unplaced) words.push(`${count(x.unplaced, 'pod')} without a place`);
-      if (x.moves) words.push(`${count(x.moves, 'disruption')} begun`);
+      if (x.moves) words.push(`begin to remove or replace: ${count(x.moves, 'move')}`);
       return el('li', { class: x.unplaced ? 'bad' : '' },
         el('button', { type: 'button', class: 'link', onclick: () => openDecision(x.id) }, `${clock(x.at)}: ${words.join(', ') || 'nothing to do'}`),
         x.repeated ? el('span', { class: 'when' }, ` said ${x.repeated + 1} times since ${clock(x.first)}`) : '');
