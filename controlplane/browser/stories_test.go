@@ -168,6 +168,7 @@ func TestStories(t *testing.T) {
 				break
 			}
 		}
+		s.says("s-problems", "AWS takes back 1 spot instance")
 		must(s, s.Choose("events-of", "interruptions"))
 		s.says("s-events", "SpotInterrupted")
 		s.picture("interruption")

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+
+	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 const (
@@ -112,6 +114,21 @@ func (h *heard) since(serial uint64) ([]Event, uint64) {
 	out := append([]Event{}, h.events[max(0, len(h.events)-fresh):]...)
 	slices.Reverse(out)
 	return out, h.serial
+}
+
+// interruptedFor is for how long an interruption is told of: AWS gives two minutes' notice, and nodes take some to go.
+const interruptedFor = 10 * time.Minute
+
+// interruptions are the events of the last minutes that say that AWS takes instances back.
+func (h *heard) interruptions(now time.Time) (out []Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range h.events {
+		if e.Reason == events.SpotInterrupted && now.Sub(e.At) < interruptedFor {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // kindOf is the kind of an object, which typed objects do not bear.

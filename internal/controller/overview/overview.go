@@ -116,9 +116,22 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 	out.Classes = o.classes.since(after.version) // after all that names one
 	out.Moves = o.moves(d)
 	o.rest(ctx, out)
-	out.Problems = problems(out, o.seen.unwell)
+	out.Problems = problems(out, o.seen.unwell, o.takenBack())
 	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)
 	return out
+}
+
+// takenBack is about nodes of now that AWS takes back.
+func (o *Overview) takenBack() []Problem {
+	told := o.heard.interruptions(o.from.Now())
+	if len(told) == 0 {
+		return nil
+	}
+	var nodes []*Node
+	for _, n := range o.seen.problem.Nodes {
+		nodes = append(nodes, o.nodes[n.Name].shown)
+	}
+	return takenBack(told, nodes)
 }
 
 // changes are the nodes that have changed since a version, or all.

@@ -300,3 +300,44 @@ func BenchmarkPoll(b *testing.B) {
 		}
 	})
 }
+
+func TestAnInterruptionIsToldWhileItsNodeIsThere(t *testing.T) {
+	w := &world{now: start, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{node("a", 10), node("b", 20)}}}
+	o := w.overview()
+	said := func() (out []string) {
+		for _, p := range o.Document(t.Context(), "").Problems {
+			if p.Code == overview.TakenBack {
+				out = append(out, p.Title+": "+p.Text)
+			}
+		}
+		return out
+	}
+	if got := said(); len(got) != 0 {
+		t.Errorf("nothing is taken back, and it says %q", got)
+	}
+	o.Heard(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "Warning", "SpotInterrupted", "AWS takes the spot instance back")
+	o.Heard(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, "Warning", "SpotInterrupted", "AWS takes the spot instance back")
+	w.later(time.Second)
+	if got := said(); len(got) != 1 || !strings.HasPrefix(got[0], "AWS takes back 1 spot instance: a; ") {
+		t.Errorf("it says %q", got)
+	}
+	w.snapshot = &cluster.Snapshot{Nodes: w.snapshot.Nodes[1:]}
+	w.later(time.Minute)
+	if got := said(); len(got) != 0 {
+		t.Errorf("the node is gone, and it says %q", got)
+	}
+}
+
+// A class that can't be read any more tells of no prices.
+func TestANodeKeepsTheLastPriceThatWasKnown(t *testing.T) {
+	w := &world{now: start, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{node("a", 10)}}}
+	o := w.overview()
+	if d := o.Document(t.Context(), ""); d.Bill.Running != 10 {
+		t.Fatalf("the bill is %+v", d.Bill)
+	}
+	w.snapshot = &cluster.Snapshot{Nodes: []*cluster.Node{node("a", 0)}}
+	w.later(time.Minute)
+	if d := o.Document(t.Context(), ""); d.Bill.Running != 10 || d.Bill.Unpriced != 0 || d.Nodes[0].Price != 10 {
+		t.Errorf("the bill is %+v, the node costs %d", d.Bill, d.Nodes[0].Price)
+	}
+}

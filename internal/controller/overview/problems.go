@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -47,6 +48,7 @@ const (
 	SlowToJoin    = "NodesSlowToJoin"
 	NodeNotReady  = "NodesNotReady"
 	NotAskedOfEC2 = "LaunchesRefused"
+	TakenBack     = "SpotInterruption"
 	Paused        = "ConsolidationPaused"
 	LimitReached  = "NodePoolLimit"
 	Unpriced      = "PriceUnknown"
@@ -66,6 +68,7 @@ func ProblemCodes() []ProblemCode {
 		{SlowToJoin, "instances run that have not become ready nodes in time"},
 		{NodeNotReady, "nodes are not ready that were"},
 		{NotAskedOfEC2, "EC2 refuses launches for a quota, a subnet, a capacity type or an EC2NodeClass"},
+		{TakenBack, "AWS takes spot instances back"},
 		{Paused, "consolidation that moves pods is paused"},
 		{LimitReached, "a NodePool has reached 95 % of a limit"},
 		{Unpriced, "nodes have no known price"},
@@ -88,8 +91,11 @@ const (
 var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, karpenterv1.ConditionTypeNodeRegistrationHealthy}
 
 // problems is what is wrong, the worst first. d is complete but for its nodes, which are given.
-func problems(d *Document, nodes []*Node) []Problem {
-	out := []Problem{}
+func problems(d *Document, nodes []*Node, interrupted []Problem) []Problem {
+	out := slices.Clone(interrupted)
+	if out == nil {
+		out = []Problem{}
+	}
 	add := func(p Problem) { out = append(out, p) }
 	for _, s := range d.Services {
 		if !s.Answers {
@@ -164,6 +170,36 @@ func withoutNode(d *Document) []Problem {
 	return []Problem{{
 		Code: NoNodeComing, Level: Bad, Title: counted(pods, "pod waits", "pods wait") + " and no node is on its way", Text: cmp.Or(first.Why, "no decision has been made about them yet"),
 		Since: first.Since, Kind: "Pod", Object: first.Pod, Remedy: "kerf explain pod " + first.Pod,
+	}}
+}
+
+// takenBack is about nodes that AWS has said it takes back and that are still there. The names are of nodes or of NodeClaims.
+func takenBack(told []Event, nodes []*Node) []Problem {
+	since := map[string]time.Time{}
+	for _, e := range told {
+		since[e.Object] = e.At
+	}
+	var gone []*Node
+	var first time.Time
+	for _, n := range nodes {
+		at, ok := since[n.Name]
+		if !ok {
+			at, ok = since[n.Claim]
+		}
+		if !ok || n.Claim == "" {
+			continue
+		}
+		gone = append(gone, n)
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return []Problem{{
+		Code: TakenBack, Level: Warn, Title: "AWS takes back " + counted(len(gone), "spot instance", "spot instances"), Text: names(gone) + "; their pods move first", Since: first,
+		Kind: "Node", Object: gone[0].Name, Remedy: "none needed; kubectl get events -A --field-selector reason=" + events.SpotInterrupted,
 	}}
 }
 

@@ -109,7 +109,7 @@ func TestProblems(t *testing.T) {
 			for _, c := range ProblemCodes() {
 				known = append(known, c.Code)
 			}
-			for _, p := range problems(&tc.d, tc.nodes) {
+			for _, p := range problems(&tc.d, tc.nodes, nil) {
 				got = append(got, string(p.Level)+" "+p.Code+" "+p.Kind+" "+p.Object+": "+strings.Join([]string{p.Title, p.Text, p.Remedy}, "; "))
 				if !slices.Contains(known, p.Code) {
 					t.Errorf("the code %s is not in the table", p.Code)

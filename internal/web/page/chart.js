@@ -1,6 +1,6 @@
 // Cost and floor over time.
 
-import { model } from './model.js';
+import { freshFloor, model } from './model.js';
 import { el, perHour, percent } from './format.js';
 
 const NS = 'http://www.w3.org/2000/svg';
@@ -50,6 +50,6 @@ export function drawChart(into, hours) {
   }
   if (floor.length) out.append(svg('path', { class: 'floor', d: steps(floor) }));
   const caption = el('p', { class: 'caption' }, el('span', { class: 'key cost' }), ' cost ', el('span', { class: 'key floor' }), ' provable floor, while this page is open');
-  if (lastFloor && last) caption.append(` · ${percent(last / lastFloor - 1)} above the floor`);
+  if (freshFloor() && lastFloor && last) caption.append(` · ${percent(last / lastFloor - 1)} above the floor`);
   into.replaceChildren(out, caption);
 }

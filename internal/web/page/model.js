@@ -56,5 +56,12 @@ export function use(n) {
   return best;
 }
 
+/** The provable floor; null where it is none, or one for other pods than those that run now. */
+export function freshFloor() {
+  let carried = 0;
+  for (const n of model.nodes.values()) if (n.claim) for (const [, k] of n.carries || []) carried += k;
+  return model.floor?.bound && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor : null;
+}
+
 /** What is wrong, the worst first, as the controller decides it: {level: 'bad' or 'warn', title, text, since, until, kind, object, remedy}. */
 export const problems = () => (model.doc?.problems || []).map((p) => ({ ...p, level: p.level === 'problem' ? 'bad' : 'warn' }));

@@ -1,6 +1,6 @@
 // The lists beside the map.
 
-import { model, problems } from './model.js';
+import { freshFloor, model, problems } from './model.js';
 import { ago, clock, count, el, money, percent, perHour } from './format.js';
 
 const said = new Map();
@@ -64,7 +64,7 @@ export function panels({ openPod, openNode, openDecision }) {
       el('div', {}, names(m.nodes), m.new?.length ? ` replaced by ${m.new.join(', ')}` : ''),
       el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
 
-  const f = model.floor;
+  const f = freshFloor();
   put('s-savings', [d.bill, d.blocked, f?.bound, f?.constraints, f?.error], () => {
     const rows = [];
     const row = (words, amount, detail, cls) => rows.push(el('tr', { class: cls }, el('td', {}, words, detail ? el('div', { class: 'detail' }, detail) : ''), el('td', { class: 'number' }, amount)));
@@ -72,7 +72,8 @@ export function panels({ openPod, openNode, openDecision }) {
     if (f?.bound) {
       row('These pods can’t cost less than', perHour(f.bound), 'proved: on the cheapest instances that the NodePools allow, filled as well as can be', 'total');
       for (const c of f.constraints || []) row(['of that, ', el('code', {}, c.kind)], perHour(c.costs), `without it the floor would be lower; ${count(c.workloads, 'workload')}`);
-    } else if (f?.error) row('The floor could not be found', '', f.error);
+    } else if (model.floor?.error) row('The floor could not be found', '', model.floor.error);
+    else row('The least that these pods could cost is being found …', '', 'it changes with the pods');
     const sum = d.blocked.reduce((a, b) => a + b.saves, 0);
     if (d.blocked.length) row('Savings that are blocked', perHour(sum), 'each counted by itself', 'total');
     for (const b of d.blocked.slice(0, 12)) row(b.text, perHour(b.saves), [count(b.count, 'node'), ': ', names(b.nodes)]);
@@ -116,13 +117,12 @@ export function figures() {
   const d = model.doc;
   if (!d) return;
   const set = (id, words) => { const e = document.getElementById(id); if (e.textContent !== words) e.textContent = words; };
-  let pods = 0, managed = 0, carried = 0;
+  let pods = 0, managed = 0;
   for (const n of model.nodes.values()) {
     pods += n.pods.used;
-    if (n.claim) { managed++; for (const [, k] of n.carries || []) carried += k; }
+    if (n.claim) managed++;
   }
-  // A floor for other pods than those that run now says nothing of them.
-  const floor = model.floor?.bound && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor.bound : 0;
+  const floor = freshFloor()?.bound || 0;
   const waiting = d.waiting.reduce((a, w) => a + w.count, 0) + (d.waitingMore || 0);
   set('cluster', d.cluster);
   set('f-cost', perHour(d.bill.running));
