@@ -334,6 +334,8 @@ func TestTheChartKnowsEverySettingOfKerf(t *testing.T) {
 			own[name] = a.Choices[0]
 		} else if strings.Contains(a.Pattern, "ms") {
 			own[name] = "1h"
+		} else if strings.Contains(a.Pattern, "pods|") {
+			own[name] = "pods,nodes"
 		}
 	}
 	objects := render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo", "kerf": own}})
