@@ -13,6 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/status"
+	"github.com/kerf-sh/kerf/internal/web"
 )
 
 type statusFlags struct {
@@ -117,7 +118,7 @@ func (f *controllerFlags) connect(ctx context.Context) (overview.Connection, err
 	if err != nil {
 		return overview.Connection{}, err
 	}
-	return overview.Connection{URL: c.URL, HTTP: c.Client, Close: c.Close}, nil
+	return web.To(c), nil
 }
 
 // statusPaint colours a report for people.

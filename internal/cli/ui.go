@@ -41,26 +41,10 @@ users of this host see nothing.`,
 }
 
 func (f *uiFlags) run(ctx context.Context, out, notices io.Writer) error {
-	connect := func(ctx context.Context) (web.Connection, error) {
-		c, err := f.controller.reach(ctx)
-		if err != nil {
-			return web.Connection{}, err
-		}
-		return web.To(c), nil
-	}
-	// What can't be reached is said before a page opens.
-	first, err := connect(ctx)
-	if err != nil {
+	page := web.New(web.Options{Connect: f.controller.connect})
+	if err := page.Dial(ctx); err != nil {
 		return err
 	}
-	used := false
-	page := web.New(web.Options{Connect: func(ctx context.Context) (web.Connection, error) {
-		if !used {
-			used = true
-			return first, nil
-		}
-		return connect(ctx)
-	}})
 	l, err := web.Listen(ctx, f.port)
 	if err != nil {
 		return err

@@ -103,6 +103,15 @@ func (c *Client) merge(d *Document) {
 // answerMost bounds what is read of an answer.
 const answerMost = 256 << 20
 
+// RefusedError is an answer of a controller that is none. Another connection would bring the same.
+type RefusedError struct {
+	Status int // of HTTP
+	Text   string
+}
+
+// Error is what the controller said.
+func (e *RefusedError) Error() string { return e.Text }
+
 func (c *Client) get(ctx context.Context, path string, read func(io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
 	if err != nil {
@@ -123,7 +132,7 @@ func (c *Client) get(ctx context.Context, path string, read func(io.Reader) erro
 		return fmt.Errorf("%s: %w: it is an older Kerf, or Karpenter", c.URL, ErrNotServed)
 	default:
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
-		return fmt.Errorf("the controller answers %s: %s", resp.Status, bytes.TrimSpace(text))
+		return &RefusedError{Status: resp.StatusCode, Text: fmt.Sprintf("the controller answers %s: %s", resp.Status, bytes.TrimSpace(text))}
 	}
 	if err := read(io.LimitReader(resp.Body, answerMost)); err != nil {
 		return fmt.Errorf("reading the answer of the controller: %w", err)

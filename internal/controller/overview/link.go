@@ -1,9 +1,13 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,6 +140,41 @@ func (l *Link) explain(ctx context.Context, ask func(decisions.Server) (*Explana
 	return out, err
 }
 
+// Dial makes the connection where there is none yet, so that what can't be reached is known before anything is asked.
+func (l *Link) Dial(ctx context.Context) error {
+	_, err := l.connection(ctx)
+	return err
+}
+
+// Pass asks for a path with the headers given, and hands on the answer as it is; its body is closed afterwards.
+//
+// Errors: *RefusedError for an answer other than 200; a connection that fails.
+func (l *Link) Pass(ctx context.Context, path string, header http.Header, to func(*http.Response)) error {
+	return l.with(ctx, func(c *Connection) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
+		if err != nil {
+			return fmt.Errorf("asking the controller: %w", err)
+		}
+		req.Header = header
+		client := cmp.Or(c.HTTP, http.DefaultClient)
+		resp, err := client.Do(req)
+		if err != nil {
+			return fmt.Errorf("asking the controller: %w", err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
+			said := strings.TrimSpace(string(text))
+			if resp.StatusCode == http.StatusNotFound && strings.HasPrefix(path, Path) {
+				said = ErrNotServed.Error() + ": it is an older Kerf, or Karpenter"
+			}
+			return &RefusedError{Status: resp.StatusCode, Text: said}
+		}
+		to(resp)
+		return nil
+	})
+}
+
 // with runs f over the connection, and once more over a new one where the first fails.
 func (l *Link) with(ctx context.Context, f func(*Connection) error) error {
 	for attempt := 0; ; attempt++ {
@@ -143,7 +182,8 @@ func (l *Link) with(ctx context.Context, f func(*Connection) error) error {
 		if err != nil {
 			return err
 		}
-		if err = f(c); err == nil || ctx.Err() != nil || errors.Is(err, ErrNotServed) {
+		err = f(c)
+		if _, refused := errors.AsType[*RefusedError](err); err == nil || refused || ctx.Err() != nil || errors.Is(err, ErrNotServed) {
 			return err
 		}
 		l.drop(c)
