@@ -1,0 +1,59 @@
+package floor_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/floor"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
+)
+
+// running is a cluster in which each of some pods has a node of its own.
+func running(pods int, price catalog.MicroUSD, change func(*cluster.Class)) *pack.Problem {
+	p := &pack.Problem{Pools: []*cluster.Pool{{Name: "default", Types: scenario.GenerateTypes(20, 1)}}}
+	class := &cluster.Class{Namespace: "shop", Labels: map[string]string{"app": "web"}, Requests: res.List{res.CPU: 300, res.Memory: 256 << 20, res.Pods: 1}}
+	change(class)
+	class.ID = class.Hash()
+	for i := range pods {
+		name := fmt.Sprintf("n%d", i)
+		p.Nodes = append(p.Nodes, &cluster.Node{
+			Name: name, Claim: name, Pool: "default", Price: price, Allocatable: res.List{res.CPU: 4000, res.Memory: 8 << 30, res.Pods: 20}, Used: class.Requests,
+			Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: name, UID: name}, Class: class, Node: name}},
+		})
+	}
+	return p
+}
+
+func TestTheFloorIsBelowWhatRunsAndSaysWhatConstraintsCost(t *testing.T) {
+	const pods, price = 8, 1_000_000
+	free := floor.Of(running(pods, price, func(*cluster.Class) {}), 0)
+	if free.Pods != pods || free.Running != pods*price || free.Bound <= 0 || free.Bound > free.Running || len(free.Constraints) != 0 {
+		t.Fatalf("pods that ask for nothing: %+v", free)
+	}
+	apart := floor.Of(running(pods, price, func(c *cluster.Class) {
+		c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Selector: &cluster.Selector{}, Namespaces: []string{"shop"}}}
+	}), 0)
+	if apart.Bound <= free.Bound || apart.Bound > apart.Running {
+		t.Errorf("pods that keep apart can't cost less than %d, the others not less than %d", apart.Bound, free.Bound)
+	}
+	if len(apart.Constraints) != 1 || apart.Constraints[0] != (floor.Constraint{Kind: floor.Apart, Costs: apart.Bound - free.Bound, Workloads: 1}) {
+		t.Errorf("what keeps them apart is said to cost %+v, and they differ by %d", apart.Constraints, apart.Bound-free.Bound)
+	}
+}
+
+// What is no pod of Kerf's nodes counts for nothing: pods that wait, daemons, pods that end, and nodes that others launched.
+func TestOnlyPodsThatRunOnNodesOfKerfCount(t *testing.T) {
+	p := running(4, 1_000_000, func(*cluster.Class) {})
+	p.Nodes[0].Pods[0].Daemon = true
+	p.Nodes[1].Pods[0].Terminating = true
+	p.Nodes[2].Claim = ""
+	p.Pending = []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "waits", UID: "waits"}, Class: p.Nodes[3].Pods[0].Class}}
+	if f := floor.Of(p, 0); f.Pods != 1 || f.Running != 3_000_000 {
+		t.Errorf("%+v, want the one pod of n3, and the price of three nodes", f)
+	}
+}
