@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
@@ -112,8 +114,9 @@ func TestANodeWhoseClaimIsGoneGoes(t *testing.T) {
 		h.Deploy("web", 1, "1", "1Gi")
 		h.Running(time.Minute, "web", 1)
 		claim := h.Claims()[0]
+		stored := claim.DeepCopy()
 		claim.Finalizers = nil
-		if err := h.Client.Update(h.T.Context(), &claim); err != nil {
+		if err := h.Client.Patch(h.T.Context(), &claim, client.MergeFrom(stored)); err != nil {
 			h.T.Fatal(err)
 		}
 		if err := h.Client.Delete(h.T.Context(), &claim); err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
@@ -22,7 +24,8 @@ func TestAProviderIDThatNamesNoInstanceHoldsNoFinalizer(t *testing.T) {
 					claim := h.Claims()[0]
 					stored := claim.DeepCopy()
 					claim.Status.ProviderID = bad
-					if err := h.Client.Status().Update(h.T.Context(), &claim); err != nil {
+					// A patch: the controller may write to the claim at this moment, too.
+					if err := h.Client.Status().Patch(h.T.Context(), &claim, client.MergeFrom(stored)); err != nil {
 						h.T.Fatal(err)
 					}
 					if deleted {
