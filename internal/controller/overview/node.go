@@ -75,7 +75,16 @@ func isGPU(resource string) bool { return strings.HasSuffix(resource, "/gpu") }
 type classes struct {
 	byID map[string]*Class
 	all  []*Class
+	ids  []string
 	from []uint64 // version in which each came
+}
+
+// id is that of the class with a number; empty where there is none.
+func (c *classes) id(number int) string {
+	if number < 0 || number >= len(c.ids) {
+		return ""
+	}
+	return c.ids[number]
 }
 
 func newClasses() classes { return classes{byID: map[string]*Class{}} }
@@ -108,14 +117,14 @@ func (c *classes) number(p *cluster.Pod, version uint64) int {
 	if known := c.byID[p.Class.ID]; known != nil {
 		return known.Number
 	}
-	made := &Class{Number: len(c.all), Namespace: p.Namespace, Name: workload(p), CPU: p.Class.Requests[res.CPU], Memory: p.Class.Requests[res.Memory]}
+	made := &Class{Number: len(c.all), Namespace: p.Namespace, Name: p.Workload(), CPU: p.Class.Requests[res.CPU], Memory: p.Class.Requests[res.Memory]}
 	for name, amount := range p.Class.Requests {
 		if isGPU(name) {
 			made.GPU += amount
 		}
 	}
 	c.byID[p.Class.ID] = made
-	c.all, c.from = append(c.all, made), append(c.from, version)
+	c.all, c.ids, c.from = append(c.all, made), append(c.ids, p.Class.ID), append(c.from, version)
 	return made.Number
 }
 
@@ -123,34 +132,4 @@ func (c *classes) number(p *cluster.Pod, version uint64) int {
 func (c *classes) since(version uint64) []*Class {
 	at, _ := slices.BinarySearch(c.from, version+1)
 	return c.all[at:]
-}
-
-// nameLabels are where people write what a pod is part of, the most telling first.
-var nameLabels = []string{"app.kubernetes.io/name", "app", "k8s-app", "app.kubernetes.io/instance", "job-name", "batch.kubernetes.io/job-name"}
-
-// workload names what a pod is part of: by its labels, or by its own name without what controllers append.
-func workload(p *cluster.Pod) string {
-	for _, label := range nameLabels {
-		if name := p.Class.Labels[label]; name != "" {
-			return name
-		}
-	}
-	parts := strings.Split(p.Name, "-")
-	for len(parts) > 1 && appended(parts[len(parts)-1]) {
-		parts = parts[:len(parts)-1]
-	}
-	return strings.Join(parts, "-")
-}
-
-// appended reports whether a part of a name looks like what a controller appends: a number, or a hash of its alphabet.
-func appended(part string) bool {
-	if part == "" {
-		return true
-	}
-	digits, safe := true, true
-	for _, r := range part {
-		digits = digits && r >= '0' && r <= '9'
-		safe = safe && strings.ContainsRune("bcdfghjklmnpqrstvwxz2456789", r) // the alphabet of Kubernetes' generated names
-	}
-	return digits || safe && (len(part) == 5 || len(part) >= 8 && len(part) <= 10)
 }

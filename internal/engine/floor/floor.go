@@ -29,9 +29,13 @@ type Floor struct {
 type Constraint struct {
 	Kind  Kind             `json:"kind"`
 	Costs catalog.MicroUSD `json:"costs"`
-	// Workloads counts the pod classes that have it.
-	Workloads int `json:"workloads"`
+	// Workloads counts the workloads that have it; Named are the first of them, those with the most pods first, as namespace/name.
+	Workloads int      `json:"workloads"`
+	Named     []string `json:"named"`
 }
+
+// namedMost is how many workloads a constraint names: what a line has room for.
+const namedMost = 3
 
 // Kind is a kind of constraint.
 type Kind string
@@ -95,12 +99,12 @@ func Of(p *pack.Problem, work int64) *Floor {
 	emptied, runs := empty(p, out)
 	out.Bound = bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
 	for _, kind := range Kinds {
-		loosened, n := loosen(emptied, kind)
-		if n == 0 {
+		loosened, have := loosen(emptied, kind)
+		if len(have) == 0 {
 			continue
 		}
 		if costs := out.Bound - bound.Lower(loosened, runs, bound.Budget{Work: work}).Bound; costs > 0 {
-			out.Constraints = append(out.Constraints, Constraint{Kind: kind, Costs: costs, Workloads: n})
+			out.Constraints = append(out.Constraints, Constraint{Kind: kind, Costs: costs, Workloads: len(have), Named: most(have)})
 		}
 	}
 	slices.SortStableFunc(out.Constraints, func(a, b Constraint) int { return cmp.Compare(b.Costs, a.Costs) })
@@ -150,12 +154,15 @@ func empty(p *pack.Problem, out *Floor) (*pack.Problem, *plan.Plan) {
 	return &q, runs
 }
 
-// loosen takes a kind of constraint from all pods; n counts the classes that had it.
-func loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, n int) {
-	q := *p
+// loosen takes a kind of constraint from all pods; have counts the pods of each workload that had it.
+func loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, have map[string]int) {
+	q, have := *p, map[string]int{}
 	if kind == Daemons {
 		q.Daemons = nil
-		return &q, len(p.Daemons)
+		for i := range p.Daemons {
+			have[p.Daemons[i].Name] = 1
+		}
+		return &q, have
 	}
 	made := map[*cluster.Class]*cluster.Class{}
 	q.Pending = slices.Clone(p.Pending)
@@ -164,7 +171,6 @@ func loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, n int) {
 		if class == nil {
 			class = new(*pod.Class)
 			if without(kind, class) {
-				n++
 				class.ID = class.Hash()
 			}
 			made[pod.Class] = class
@@ -173,7 +179,16 @@ func loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, n int) {
 			free := *pod
 			free.Class = class
 			q.Pending[i] = &free
+			have[pod.Namespace+"/"+pod.Workload()]++
 		}
 	}
-	return &q, n
+	return &q, have
+}
+
+// most are the workloads with the most pods.
+func most(have map[string]int) []string {
+	names := slices.SortedFunc(maps.Keys(have), func(a, b string) int {
+		return cmp.Or(cmp.Compare(have[b], have[a]), cmp.Compare(a, b))
+	})
+	return names[:min(len(names), namedMost)]
 }

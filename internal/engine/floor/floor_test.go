@@ -2,6 +2,7 @@ package floor_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -41,8 +42,26 @@ func TestTheFloorIsBelowWhatRunsAndSaysWhatConstraintsCost(t *testing.T) {
 	if apart.Bound <= free.Bound || apart.Bound > apart.Running {
 		t.Errorf("pods that keep apart can't cost less than %d, the others not less than %d", apart.Bound, free.Bound)
 	}
-	if len(apart.Constraints) != 1 || apart.Constraints[0] != (floor.Constraint{Kind: floor.Apart, Costs: apart.Bound - free.Bound, Workloads: 1}) {
+	want := []floor.Constraint{{Kind: floor.Apart, Costs: apart.Bound - free.Bound, Workloads: 1, Named: []string{"shop/web"}}}
+	if !reflect.DeepEqual(apart.Constraints, want) {
 		t.Errorf("what keeps them apart is said to cost %+v, and they differ by %d", apart.Constraints, apart.Bound-free.Bound)
+	}
+}
+
+// Of many workloads those with the most pods are named.
+func TestTheLargestWorkloadsAreNamed(t *testing.T) {
+	p := running(10, 1_000_000, func(c *cluster.Class) {
+		c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Selector: &cluster.Selector{}, Namespaces: []string{"shop"}}}
+	})
+	for i, n := range p.Nodes {
+		class := *n.Pods[0].Class
+		class.Labels = map[string]string{"app": []string{"a", "b", "b", "c", "c", "c", "d", "d", "d", "d"}[i]}
+		class.ID = class.Hash()
+		n.Pods[0].Class = &class
+	}
+	c := floor.Of(p, 0).Constraints
+	if len(c) != 1 || c[0].Workloads != 4 || !reflect.DeepEqual(c[0].Named, []string{"shop/d", "shop/c", "shop/b"}) {
+		t.Errorf("%+v", c)
 	}
 }
 
