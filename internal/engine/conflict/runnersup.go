@@ -3,15 +3,16 @@ package conflict
 import (
 	"slices"
 
-	"github.com/kerf-sh/kerf/internal/engine/pack"
-
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // RunnersUp says what else would have been launched for the pods of a new node: the problem of just these pods and
 // this pool, in the domains that the plan settled on, is solved again without the node's cheapest type, then without the
-// types of that answer, and so on, up to most times.
+// types of that answer, and so on, up to most times. An answer that carries all pods for less is left out: the plan weighed more
+// than this question does (the other pods, limits, addresses), so that its price was not to be had.
 //
 // Concurrency: safe; p and out are only read.
 func RunnersUp(p *pack.Problem, out *plan.Plan, newNode, most int) *plan.Why {
@@ -48,7 +49,12 @@ func RunnersUp(p *pack.Problem, out *plan.Plan, newNode, most int) *plan.Why {
 		for _, u := range next.Unplaced {
 			r.Unplaced = append(r.Unplaced, u.Pods...)
 		}
-		why.RunnersUp = append(why.RunnersUp, r)
+		with := func(price catalog.MicroUSD, nodes int) catalog.MicroUSD {
+			return price + catalog.MicroUSD(nodes)*p.Options.Upkeep
+		}
+		if len(r.Unplaced) > 0 || with(r.Price, len(r.Nodes)) >= with(nn.Price, 1) {
+			why.RunnersUp = append(why.RunnersUp, r)
+		}
 		if len(next.NewNodes) == 0 {
 			break
 		}
