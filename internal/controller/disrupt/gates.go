@@ -60,7 +60,11 @@ var gates = []gate{
 		return when(s.pods.Held != "" && !s.waived, disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: s.pods.Held})
 	}},
 	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.pods.Refused != "" && !s.waived, disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Want: s.pods.Guardian, Detail: string(s.pods.Refusal)})
+		r := disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Want: s.pods.Guardian}
+		if r.Want == "" {
+			r.Detail = string(s.pods.Refusal) // with a name the budget says enough
+		}
+		return when(r.Pod != "" && !s.waived, r)
 	}},
 	{closed: func(s *subject) (disrupt.Reason, time.Time) {
 		return when(nominated(s.node), disrupt.Reason{Code: disrupt.Nominated})

@@ -17,7 +17,7 @@ const (
 	InProgress       Code = "InProgress"          // part of a move that is under way
 	Nominated        Code = "Nominated"           // pods are expected on the node
 	DoNotDisrupt     Code = "DoNotDisrupt"        // the node's annotation, or the pod's when Pod is set
-	DisruptionBudget Code = "PodDisruptionBudget" // Pod is protected; Want: by which budget, as namespace/name
+	DisruptionBudget Code = "PodDisruptionBudget" // Pod is protected; Want: by which budget, as namespace/name; empty: by several, as Detail says
 	// ConsolidateAfter has not passed yet (Detail: how much is left), or is Never.
 	ConsolidateAfter Code = "ConsolidateAfter"
 	NoConsolidation  Code = "NoConsolidation"
@@ -88,7 +88,7 @@ func (r Reason) clause() string {
 		if r.Want != "" {
 			return fmt.Sprintf("PodDisruptionBudget %s keeps pod %s from being evicted", r.Want, r.Pod)
 		}
-		return fmt.Sprintf("a PodDisruptionBudget keeps pod %s from being evicted", r.Pod)
+		return fmt.Sprintf("pod %s can't be evicted", r.Pod) // Detail says why
 	case ConsolidateAfter:
 		if r.Detail == "" {
 			return "its pool's consolidateAfter has not passed"
