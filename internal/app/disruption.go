@@ -75,6 +75,6 @@ func (d *deps) consolidatable() *disrupt.Consolidatable {
 }
 
 // recordedDisruption keeps a decision on which nodes go.
-func (d *deps) recordedDisruption(problem *engine.Problem, cause engine.Cause, due []string, x *engine.Decision, begun []engine.Move) {
-	d.ring.Add(record.OnDisruption(version.Version, problem, cause, due, x, begun))
+func (d *deps) recordedDisruption(problem *engine.Problem, cause engine.Cause, due []string, x *engine.Decision, begun []engine.Move, ids []string) {
+	d.ring.Add(record.OnDisruption(version.Version, problem, cause, due, x, begun, ids))
 }

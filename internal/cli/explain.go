@@ -20,14 +20,14 @@ func newExplainCommand() *cobra.Command {
 	f := &explainFlags{}
 	c := &cobra.Command{
 		Use:   "explain",
-		Short: "Say why a pod is pending, why an instance was launched, why a node is kept",
+		Short: "Say why a pod is pending, why an instance was launched, why a node is kept, what was decided",
 		Long: `Answers from the decisions that the controller recorded, not by guessing at what it may have seen: the problem is solved
 again with constraints turned off, one after the other.
 
 Of a pod without a place it tells, for each pool, a set of constraints that can't all be met and of which none can be
 spared, and the cheapest single change that would place the pod; the best changes are tried on the whole problem. Of an
 instance it tells what decided its shape and what the same pods would have been put on without it. Of a node it tells
-what keeps it.
+what keeps it. Of a decision it tells all that was decided; the ID is that of the log line.
 
 The controller that leads the cluster is asked: the one that holds its Lease, at its metrics port, through the Kubernetes API
 with your rights (get on the Lease and the pod, create on pods/portforward). --server asks at an address, -f reads a file
@@ -39,6 +39,7 @@ create on its serviceaccounts/token).`,
 		Example: `  kerf explain pod default/web-7d9f8b6c5d-x2k9p
   kerf explain nodeclaim default-x2k9p
   kerf explain node ip-10-0-1-7.ec2.internal --output json
+  kerf explain decision 5f0c3e1ab2d47c90              # the decision-id of a log line
   kerf explain pod web-1 -f decision.kerf`,
 		Args:                  aCommand,
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -64,7 +65,7 @@ create on its serviceaccounts/token).`,
 	node.Example = "  kerf explain node ip-10-0-1-7.ec2.internal"
 	claim := f.command("nodeclaim NAME", "Say why a NodeClaim was launched and why its node is kept", explain.NodeClaim)
 	claim.Example = "  kerf explain nodeclaim default-x2k9p"
-	c.AddCommand(pod, node, claim)
+	c.AddCommand(pod, node, claim, f.decisionCommand())
 	return c
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,18 +31,20 @@ type replayFlags struct {
 func newReplayCommand() *cobra.Command {
 	f := &replayFlags{}
 	c := &cobra.Command{
-		Use:   "replay [FILE|URL]",
+		Use:   "replay [FILE|ID|URL]",
 		Short: "Make a recorded decision again and compare it byte for byte",
 		Long: `Reads a recorded decision, solves its problem again, prints the plan, and says whether it is the same as the recorded one.
 A controller records its last decisions (KERF_DECISIONS) and serves them as files under /debug/decisions on its metrics
 port, to users who may get that path (ClusterRole kerf-viewer); a URL is fetched from there with your token, the latest decision
-when it names none. Without an argument it is the latest decision of the controller that leads the cluster.
+when it names none. An ID, such as the decision-id of a log line, is asked of the controller that leads the cluster; without an
+argument it is its latest decision. A file comes first where there is one of that name.
 
 --hash-names with --save writes a copy for a bug report in which names of pods, namespaces and nodes, and all UIDs, are
 replaced. It is the same decision: it is solved before it is written, and refused if it came out otherwise. Labels, taints,
 pools and instance types stay readable.`,
 		Example: `  kerf replay decision.kerf
   kerf replay                                          # the latest, of the leader
+  kerf replay 5f0c3e1ab2d47c90 --save decision.kerf    # the decision-id of a log line
   kerf replay decision.kerf --bound
   kerf replay http://127.0.0.1:8080/debug/decisions/latest --save decision.kerf
   kerf replay decision.kerf --hash-names --save for-the-report.kerf`,
@@ -95,10 +99,17 @@ func (f *replayFlags) run(ctx context.Context, out io.Writer, from string) error
 	return nil
 }
 
-// decision reads a file, or fetches from a controller: at a URL, or where nothing is named from the one that leads.
+// isID matches what stands for a decision in logs: 16 hexadecimal digits.
+var isID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// decision reads a file, or fetches from a controller: at a URL, or by an ID or where nothing is named from the one that leads.
 func (f *replayFlags) decision(ctx context.Context, from string) (*record.Decision, error) {
 	isURL := strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
-	if from != "" && !isURL {
+	named := from == decisions.Latest || isID.MatchString(from)
+	if _, err := os.Stat(from); err == nil {
+		named = false
+	}
+	if from != "" && !isURL && !named {
 		d, err := decisions.ReadFile(from)
 		if err != nil {
 			return nil, &usageError{err}
@@ -106,6 +117,9 @@ func (f *replayFlags) decision(ctx context.Context, from string) (*record.Decisi
 		return d, nil
 	}
 	id := decisions.Latest
+	if named {
+		id = from
+	}
 	if _, last, ok := strings.Cut(from, decisions.Path+"/"); ok && last != "" {
 		id = last
 	}

@@ -100,7 +100,7 @@ func decide(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("write: decide SCENARIO FILE CLAIM…")
 	}
 	env := played(ts, args[0])
-	d := &record.Decision{Kerf: "v1", Problem: env.Problem, Plan: pack.Solve(env.Problem)}
+	d := &record.Decision{ID: "5f0c3e1ab2d47c90", Kerf: "v1", Problem: env.Problem, Plan: pack.Solve(env.Problem)}
 	for i, name := range args[2:] {
 		d.Claims = append(d.Claims, record.Claim{NewNode: i, Name: name})
 	}

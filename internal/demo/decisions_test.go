@@ -27,7 +27,7 @@ func TestHowMovesAreTold(t *testing.T) {
 		{Cause: disrupt.Empty, Nodes: []string{"node-d"}, Old: 50_000, Saving: 50_000, Why: "no pods need it"},
 		{Cause: disrupt.Empty, Nodes: []string{"node-e"}, Old: 50_000, Saving: 50_000, Why: "it waits"},
 	}}
-	d := record.OnDisruption("v1", p, "", nil, decided, decided.Moves[:3])
+	d := record.OnDisruption("v1", p, "", nil, decided, decided.Moves[:3], nil)
 	var got []string
 	for _, m := range together(d) {
 		got = append(got, moveText(d, &m))

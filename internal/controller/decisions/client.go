@@ -35,7 +35,7 @@ func (s Server) Decisions(ctx context.Context, see func(string, *record.Decision
 	}
 	for _, summary := range list {
 		d, err := s.Decision(ctx, summary.ID)
-		if errors.Is(err, errGone) {
+		if errors.Is(err, ErrGone) {
 			continue // it was pushed out meanwhile
 		}
 		if err != nil {
@@ -58,7 +58,7 @@ func (s Server) List(ctx context.Context) (list []Summary, err error) {
 func (s Server) Kept(ctx context.Context) (*disrupt.Decision, error) {
 	d := &disrupt.Decision{}
 	err := s.get(ctx, KeptPath, func(r io.Reader) error { return json.NewDecoder(r).Decode(d) })
-	if errors.Is(err, errGone) {
+	if errors.Is(err, ErrGone) {
 		return nil, nil
 	}
 	return d, err
@@ -68,7 +68,7 @@ func (s Server) Kept(ctx context.Context) (*disrupt.Decision, error) {
 func (s Server) Now(ctx context.Context, name string) (now record.Now, known bool, err error) {
 	err = s.get(ctx, NowPath+url.PathEscape(name), func(r io.Reader) error { return json.NewDecoder(r).Decode(&now) })
 	switch {
-	case errors.Is(err, errGone):
+	case errors.Is(err, ErrGone):
 		return record.Now{}, true, nil
 	case errors.Is(err, errNotYet):
 		return record.Now{}, false, nil
@@ -84,7 +84,7 @@ func (s Server) Waits(ctx context.Context, namespace, name string) (string, erro
 		path += "?namespace=" + url.QueryEscape(namespace)
 	}
 	err := s.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&out) })
-	if errors.Is(err, errGone) || errors.Is(err, errNotYet) {
+	if errors.Is(err, ErrGone) || errors.Is(err, errNotYet) {
 		return "", nil
 	}
 	return out.Why, err
@@ -99,8 +99,10 @@ func (s Server) Decision(ctx context.Context, id string) (d *record.Decision, er
 	return d, err
 }
 
+// ErrGone is the error where a controller has no decision of an ID, or no more.
+var ErrGone = errors.New("not found")
+
 var (
-	errGone   = errors.New("not found")
 	errNotYet = errors.New("not known yet")
 )
 
@@ -146,7 +148,7 @@ func refusal(at, path string, resp *http.Response) error {
 	case resp.StatusCode == http.StatusNotFound && path == Path:
 		return fmt.Errorf("%s: the controller keeps no decisions.\n%s", at, keepHint)
 	case resp.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%s: %w: %s", at, errGone, said)
+		return fmt.Errorf("%s: %w: %s", at, ErrGone, said)
 	case resp.StatusCode == http.StatusServiceUnavailable:
 		return fmt.Errorf("%s: %w: %s", at, errNotYet, said)
 	}

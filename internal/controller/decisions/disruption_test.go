@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,17 +36,24 @@ func TestTheRingKeepsEachDecisionThatMovesNodes(t *testing.T) {
 	d := disrupt.Decide(p)
 	r := decisions.NewRing(10, 1<<24, slog.New(slog.DiscardHandler))
 	for range 3 {
-		r.Add(record.OnDisruption("v1", p, "", nil, d, d.Moves))
+		x := record.OnDisruption("v1", p, "", nil, d, d.Moves, []string{"00000000000000aa"})
+		x.Asked.Commands = append(x.Asked.Commands, "00000000000000bb")
+		r.Add(x)
 		r.List()
 	}
 	list := r.List()
-	if len(list) != 3 || list[0].Moves != len(d.Moves) {
+	for _, id := range []string{"00000000000000aa", "00000000000000bb"} {
+		if d, err := r.Decision(id); err != nil || d.ID != "00000000000000aa" || !d.Is(id) {
+			t.Errorf("by the ID of a command: %v, %v", d, err)
+		}
+	}
+	if len(list) != 3 || list[0].ID != "00000000000000aa" || !slices.Equal(list[0].Commands, []string{"00000000000000aa", "00000000000000bb"}) || list[0].Moves != len(d.Moves) {
 		t.Fatalf("%+v", list)
 	}
 	answer := httptest.NewRecorder()
-	req := httptest.NewRequest(http.MethodGet, decisions.Path+"/2?names=hashed", nil)
+	req := httptest.NewRequest(http.MethodGet, decisions.Path+"/00000000000000aa?names=hashed", nil)
 	decisions.Handler(r).ServeHTTP(answer, req)
-	if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), "decision 2 is on which nodes go") {
+	if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), "decision 00000000000000aa is on which nodes go") {
 		t.Errorf("with names hashed: %d %s", answer.Code, answer.Body)
 	}
 }

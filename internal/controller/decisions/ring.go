@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,15 +50,23 @@ type Ring struct {
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
 const queueMost = 8
 
+// alsoMost is how many decisions that said the same as one are still found by their IDs: pods that wait are decided on every ten
+// seconds or so, and a line of the log tells of it every ten minutes.
+const alsoMost = 1000
+
 type entry struct {
 	Summary
+	also   []string // other IDs that it is found by: of commands, and of decisions that it says again
 	file   *record.File
 	digest [sha256.Size]byte
 }
 
 // Summary is a line of the list of decisions.
 type Summary struct {
-	ID         string    `json:"id"`
+	// ID is the decision-id of log lines and NodeClaims; where it was asked which nodes go, the command-id of the first command.
+	ID string `json:"id"`
+	// Commands are the command-ids of what was begun, where it was asked which nodes go.
+	Commands   []string  `json:"commands,omitempty"`
 	At         time.Time `json:"at"`
 	Generation uint64    `json:"generation"`
 	Pods       int       `json:"pods"` // that were pending
@@ -73,6 +82,27 @@ type Summary struct {
 	// Repeated counts the decisions before that said the same, the first of them at First.
 	Repeated int       `json:"repeated,omitempty"`
 	First    time.Time `json:"first,omitzero"`
+}
+
+// Text is what was decided, in some words.
+func (s *Summary) Text() string {
+	var words []string
+	if s.NewNodes > 0 {
+		words = append(words, "launch "+plan.Count(s.NewNodes, "node")+" for "+plan.Dollars(s.Price)+"/h")
+	}
+	if s.Placed > 0 {
+		words = append(words, plan.Count(s.Placed, "pod")+" on nodes that exist")
+	}
+	if s.Unplaced > 0 {
+		words = append(words, plan.Count(s.Unplaced, "pod")+" without a place")
+	}
+	if s.Moves > 0 {
+		words = append(words, plan.Count(s.Moves, "disruption")+" begun")
+	}
+	if len(words) == 0 {
+		return "nothing to do"
+	}
+	return strings.Join(words, ", ")
 }
 
 // NewRing returns a ring of the last most decisions, in at most maxBytes bytes; nil, which keeps nothing, when one of
@@ -137,8 +167,10 @@ func newEntry(d *record.Decision, known *record.Types) (*entry, error) {
 	for _, c := range d.Claims {
 		e.NodeClaims = append(e.NodeClaims, c.Name)
 	}
+	e.ID = d.ID
 	if d.Asked != nil {
-		e.Moves = len(d.Asked.Begun)
+		e.Moves, e.Commands = len(d.Asked.Begun), d.Asked.Commands
+		e.also = d.Asked.Commands
 	}
 	if d.Plan == nil {
 		return e, nil
@@ -165,13 +197,17 @@ func digest(p *plan.Plan) ([sha256.Size]byte, error) {
 func (r *Ring) insert(e *entry) {
 	r.types = e.file.Types()
 	r.serial++
-	e.ID = strconv.Itoa(r.serial)
+	if e.ID == "" {
+		e.ID = strconv.Itoa(r.serial)
+	}
 	if n := len(r.entries); n > 0 && e.NewNodes == 0 {
 		if before := r.entries[n-1]; before.NewNodes+before.Moves+e.Moves == 0 && before.digest == e.digest {
 			e.Repeated, e.First = before.Repeated+1, before.First
 			if e.First.IsZero() {
 				e.First = before.At
 			}
+			also := append(before.also[:len(before.also):len(before.also)], before.ID)
+			e.also = also[max(0, len(also)-alsoMost):]
 			r.entries = r.entries[:n-1]
 		}
 	}
@@ -253,7 +289,7 @@ func (r *Ring) File(id string) (io.WriterTo, bool) {
 	defer r.mu.Unlock()
 	r.settle()
 	for _, e := range slices.Backward(r.entries) {
-		if id == Latest || e.ID == id {
+		if id == Latest || e.ID == id || slices.Contains(e.also, id) {
 			return e.file, true
 		}
 	}

@@ -73,13 +73,19 @@ func TestWhatIsSaidAgainTakesThePlaceOfWhatWasSaid(t *testing.T) {
 	r.Add(decision(1, scenario.GenerateTypes(5, 1), 3))
 	for g := uint64(2); g < 8; g++ {
 		d := decision(g, nil, 3)
-		d.Claims = nil
+		d.Claims, d.ID = nil, fmt.Sprintf("00000000000000%02d", g)
 		r.Add(d)
 		r.List()
 	}
 	list := r.List()
 	if len(list) != 2 || list[0].Generation != 7 || list[0].Repeated != 5 || list[0].Unplaced != 3 || list[1].NewNodes == 0 {
 		t.Errorf("kept %+v", list)
+	}
+	// Each of them has a line in the log, whose ID leads to the newest.
+	for g := uint64(2); g < 8; g++ {
+		if d, err := r.Decision(fmt.Sprintf("00000000000000%02d", g)); err != nil || d.Problem.Generation != 7 {
+			t.Errorf("decision %d: %v", g, err)
+		}
 	}
 }
 

@@ -7,10 +7,7 @@ package disrupt
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +19,8 @@ import (
 
 // Command is the decision to let nodes go, with all that has to be there before.
 type Command struct {
+	// ID is what log lines, NodeClaims and records name it by; Queue.Start makes one where it is empty.
+	ID    string
 	Cause karpv1.DisruptionReason
 	// Nodes that go. Those of a command go together: when one of them has to stay, all do, unless they are Empty.
 	Nodes []Going
@@ -62,18 +61,6 @@ func (c *Command) decision() string {
 		return "replace"
 	}
 	return "delete"
-}
-
-// id names a command. Two commands about the same nodes have different IDs, because they begin at different times.
-func (c *Command) id(begun time.Time) string {
-	h := sha256.New()
-	claims := make([]string, len(c.Nodes))
-	for i, g := range c.Nodes {
-		claims[i] = g.Claim
-	}
-	slices.Sort(claims)
-	fmt.Fprint(h, c.Cause, begun.UnixNano(), claims)
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // String is the command in one line: how many nodes go, which, and what comes for them.

@@ -274,11 +274,13 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
 	var commands []Command
 	sound := d.sound(v.problem, due, decision)
+	ids := newIDs(len(sound))
 	if len(sound) > 0 {
-		d.Record.of(v.problem, disrupt.Drifted, due, decision, sound)
+		d.Record.of(v.problem, disrupt.Drifted, due, decision, sound, ids)
 	}
-	for _, m := range sound {
+	for i, m := range sound {
 		c := command(&m, &v.view)
+		c.ID = ids[i]
 		c.Eventual, c.Saving, c.Policy, c.Kind = true, 0, "", ""
 		commands = append(commands, c)
 	}

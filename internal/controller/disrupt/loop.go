@@ -182,9 +182,10 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if len(confirmed) == 0 {
 		return nil
 	}
-	l.Record.of(v.problem, "", nil, d, confirmed)
+	ids := newIDs(len(confirmed))
+	l.Record.of(v.problem, "", nil, d, confirmed, ids)
 	l.due, l.Options.Start = now, 0
-	return l.start(ctx, v, confirmed)
+	return l.start(ctx, v, confirmed, ids)
 }
 
 // stood is the decision with for how long its moves have stood.
@@ -233,14 +234,15 @@ func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.
 	return innocent(moves, violations)
 }
 
-// start begins the commands of moves, several at a time.
-func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move) error {
+// start begins the commands of moves with the IDs given, several at a time.
+func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []string) error {
 	count := l.countOwners(v.snapshot)
 	g := guard.Group{Limit: starts}
 	begun, errs := make([]string, len(moves)), make([]error, len(moves))
 	var noting sync.Mutex
 	for i := range moves {
 		c := command(&moves[i], v)
+		c.ID = ids[i]
 		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
 			c.Hold = min(2*l.Options.Payback(&moves[i]), longestHold)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/trace"
@@ -226,7 +227,7 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
 	f := &execution{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
-	f.id = c.id(f.begun)
+	f.id = cmp.Or(c.ID, story.NewID())
 	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	f.all = slices.Clone(c.Nodes)
 	if err := q.admit(f); err != nil {

@@ -283,7 +283,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Settle(rooms(problem, p, out, virtual))
 	}
 	if c.o.Record != nil {
-		c.o.Record(recorded(problem, solved, dropped, out))
+		c.o.Record(recorded(id, problem, solved, dropped, out))
 	}
 	return out, nil
 }

@@ -21,18 +21,29 @@ type Asked struct {
 	Due   []string      `json:"due,omitempty"`
 	// Begun are the moves that were begun, as indices into those of the decision; the others waited.
 	Begun []int `json:"begun,omitempty"`
+	// Commands are the IDs of what they were begun as, which log lines and NodeClaims bear.
+	Commands []string `json:"commands,omitempty"`
 }
 
 // OnDisruption makes the record of a decision on which nodes go: Roll's for a cause with due nodes, Decide's for none.
-// begun are those of its moves that were begun.
-func OnDisruption(kerf string, p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move) *Decision {
+// begun are those of its moves that were begun, ids those of their commands. The decision is named by the first of them.
+func OnDisruption(kerf string, p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move, ids []string) *Decision {
 	a := &Asked{Nodes: p.Nodes, Pools: p.Pools, DeletionCosts: p.DeletionCosts, Options: p.Options, Cause: cause, Due: due}
 	for i := range d.Moves {
-		if slices.ContainsFunc(begun, func(m disrupt.Move) bool { return slices.Equal(m.Nodes, d.Moves[i].Nodes) }) {
-			a.Begun = append(a.Begun, i)
+		at := slices.IndexFunc(begun, func(m disrupt.Move) bool { return slices.Equal(m.Nodes, d.Moves[i].Nodes) })
+		if at < 0 {
+			continue
+		}
+		a.Begun = append(a.Begun, i)
+		if at < len(ids) {
+			a.Commands = append(a.Commands, ids[at])
 		}
 	}
-	return &Decision{Kerf: kerf, Problem: p.Cluster, Disruption: d, Asked: a}
+	out := &Decision{Kerf: kerf, Problem: p.Cluster, Disruption: d, Asked: a}
+	if len(a.Commands) > 0 {
+		out.ID = a.Commands[0]
+	}
+	return out
 }
 
 // Consolidation is what was decided, or decided last, about nodes that may go; nil when nothing is known of that.

@@ -35,8 +35,8 @@ func TestADecisionOnDisruptionIsMadeAgainToTheSameBytes(t *testing.T) {
 	due := []string{p.Nodes[3].Name, p.Nodes[0].Name, p.Nodes[1].Name, p.Nodes[2].Name}
 	decided, rolled := disrupt.Decide(p), disrupt.Replace(p, disrupt.Drifted, due)
 	for name, d := range map[string]*record.Decision{
-		"which nodes may go":     record.OnDisruption("v1", p, "", nil, decided, decided.Moves[:1]),
-		"where pods of nodes go": record.OnDisruption("v1", p, disrupt.Drifted, due, rolled, rolled.Moves),
+		"which nodes may go":     record.OnDisruption("v1", p, "", nil, decided, decided.Moves[:1], []string{"00000000000000aa"}),
+		"where pods of nodes go": record.OnDisruption("v1", p, disrupt.Drifted, due, rolled, rolled.Moves, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if len(d.Disruption.Moves) == 0 || len(d.Asked.Begun) == 0 {

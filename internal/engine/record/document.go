@@ -23,6 +23,7 @@ type typesDocument struct {
 
 // decisionDocument is the second document.
 type decisionDocument struct {
+	ID      string           `json:"id,omitempty"`
 	Classes []*cluster.Class `json:"classes"`
 	Problem problemDocument  `json:"problem"`
 	// Choices are what new nodes may become; ChoiceLists refer to them by distance from the one before, from -1.

@@ -145,7 +145,7 @@ func (r *reader) decision() (*Decision, error) {
 	}
 	r.makeLists()
 	r.makeChoiceLists()
-	d := &Decision{Problem: r.problem(), Claims: r.doc.Claims, Dropped: r.doc.Dropped, Disruption: r.doc.Disruption, Asked: r.doc.Asked}
+	d := &Decision{ID: r.doc.ID, Problem: r.problem(), Claims: r.doc.Claims, Dropped: r.doc.Dropped, Disruption: r.doc.Disruption, Asked: r.doc.Asked}
 	if d.Asked != nil && d.Disruption == nil {
 		r.fail("it was asked which nodes go, and there is no answer")
 	}

@@ -8,6 +8,8 @@
 package record
 
 import (
+	"slices"
+
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -24,6 +26,8 @@ const (
 
 // Decision is what is recorded. It is immutable once made.
 type Decision struct {
+	// ID is what log lines and NodeClaims name it by (story.NewID); empty where it has none.
+	ID string
 	// Kerf is the version that decided.
 	Kerf    string
 	Problem *pack.Problem
@@ -38,6 +42,11 @@ type Decision struct {
 	Disruption *disrupt.Decision
 	// Asked is set where it was asked which nodes go. There is no Plan then.
 	Asked *Asked
+}
+
+// Is reports whether the decision goes by an ID: its own, or that of one of its commands.
+func (d *Decision) Is(id string) bool {
+	return id != "" && (d.ID == id || d.Asked != nil && slices.Contains(d.Asked.Commands, id))
 }
 
 // Claim says which NodeClaim stands for which new node.

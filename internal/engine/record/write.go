@@ -88,7 +88,7 @@ func Encode(d *Decision, known *Types) (*File, error) {
 	}
 	w := &writer{types: e.types, classes: map[*cluster.Class]int{}, classByText: map[string]int{}, pods: map[cluster.PodRef]int{},
 		choiceIndex: map[plan.TypeChoice]int{}, listByKey: map[choicesKey]int{}, listByText: map[string]int{}}
-	doc := &decisionDocument{Problem: w.problem(d.Problem), Claims: d.Claims, Dropped: d.Dropped, Disruption: d.Disruption, Asked: d.Asked}
+	doc := &decisionDocument{ID: d.ID, Problem: w.problem(d.Problem), Claims: d.Claims, Dropped: d.Dropped, Disruption: d.Disruption, Asked: d.Asked}
 	if d.Plan != nil {
 		doc.Plan = w.plan(d.Plan)
 	}
