@@ -84,6 +84,7 @@ func TestCommandsShowTheirUsersToken(t *testing.T) {
 		"no account for tokens":       {append(pod, "--controller-namespace", "default"), controller, "", 1, []string{"your kubeconfig yields no token", "ServiceAccount default/kerf-viewer can't be had", "not found"}},
 		"an API server that is down":  {pod, cutOff, "token: tok-ann", 1, []string{"503 Service Unavailable", "whether you may read this could not be found out"}},
 		"another host, unencrypted":   {pod, "http://10.0.0.7:8080", "token: tok-ann", 2, []string{"would go to another host unencrypted", "--plain-http"}},
+		"a cluster that is named":     {pod, "", "token: tok-ann", 1, []string{"there is no Lease"}}, // whatever KERF_SERVER says
 		"a node, of whom nobody asks": {[]string{"explain", "node", "n"}, controller, "token: tok-bob", 1, []string{"403 Forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,6 +92,7 @@ func TestCommandsShowTheirUsersToken(t *testing.T) {
 			if tc.server != "" {
 				args = append(args, "--server", tc.server)
 			}
+			t.Setenv("KERF_SERVER", controller)
 			var out, errs bytes.Buffer
 			code := Main(append(args, "--kubeconfig", kubeconfig(tc.user)), &out, &errs)
 			said := out.String() + errs.String()

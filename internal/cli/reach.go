@@ -134,9 +134,11 @@ type controllerFlags struct {
 	server, namespace string
 	plainHTTP         bool
 	cluster           clusterFlags
+	command           *cobra.Command
 }
 
 func (f *controllerFlags) register(c *cobra.Command) {
+	f.command = c
 	c.Flags().StringVar(&f.server, "server", "", "address of a controller's metrics port (default: the leader's, through the Kubernetes API)")
 	fromVariable(c.Flags().Lookup("server"), "KERF_SERVER")
 	mustComplete(c, "server", cobra.NoFileCompletions)
@@ -147,9 +149,11 @@ func (f *controllerFlags) register(c *cobra.Command) {
 	f.cluster.register(c)
 }
 
-// reach is the way to the controller, which the caller closes.
+// reach is the way to the controller, which the caller closes. A cluster that is named on the command line is meant, whatever
+// address the environment has.
 func (f *controllerFlags) reach(ctx context.Context) (*leader.Controller, error) {
-	if f.server != "" {
+	given := f.command.Flags().Changed
+	if f.server != "" && (given("server") || !given("context") && !given("kubeconfig")) {
 		return f.at(f.server)
 	}
 	config, err := f.cluster.config()

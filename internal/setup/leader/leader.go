@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -112,7 +114,24 @@ func holder(ctx context.Context, c kubernetes.Interface, lease *coordinationv1.L
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("the Lease %s/%s is held by %s, which is no pod there: wait until the next replica leads, or name the address with --server", lease.Namespace, lease.Name, *lease.Spec.HolderIdentity)
+	return nil, noPod(lease, host)
+}
+
+// noPod is the error where a Lease is held by no pod of its namespace. A controller renews its Lease every few seconds.
+func noPod(lease *coordinationv1.Lease, host string) error {
+	is := fmt.Sprintf("the Lease %s/%s is held by %s, which is no pod there", lease.Namespace, lease.Name, *lease.Spec.HolderIdentity)
+	if s := lease.Spec; s.RenewTime != nil && s.LeaseDurationSeconds != nil {
+		if since := time.Since(s.RenewTime.Time); since > time.Duration(*s.LeaseDurationSeconds)*time.Second {
+			return fmt.Errorf("%s and has not renewed it for %s: no controller leads. Look at its pods (kubectl -n %s get pods), or wait until the next replica leads", is, since.Round(time.Second), lease.Namespace)
+		}
+	}
+	own, err := os.Hostname()
+	if err == nil && own == host {
+		is += ", but a process on this computer"
+	}
+	return fmt.Errorf(`%s. The controller of a local cluster (kerf local, kerf demo) runs outside of it; set its address, KERF_SERVER, in this shell with
+  eval "$(kerf local env)"
+Any other that runs outside of its cluster is named with --server. If the pod has just ended, the next replica leads within seconds: ask again`, is)
 }
 
 // named reports whether the pod has a port for metrics by the chart's name.

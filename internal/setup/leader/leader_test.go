@@ -1,8 +1,10 @@
 package leader
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -46,7 +48,17 @@ func called(l *coordinationv1.Lease, name string) *coordinationv1.Lease {
 	return l
 }
 
+// stale was renewed two minutes ago.
+func stale(l *coordinationv1.Lease) *coordinationv1.Lease {
+	l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: time.Now().Add(-2 * time.Minute)}, new(int32(15))
+	return l
+}
+
 func TestTheLeaderIsFound(t *testing.T) {
+	here, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	onHost := func(s *corev1.PodSpec) { s.HostNetwork = true }
 	for name, tc := range map[string]struct {
 		namespace string
@@ -68,7 +80,9 @@ func TestTheLeaderIsFound(t *testing.T) {
 		"two by other names":                        {"", []runtime.Object{naming("a", "one", "kerf", ""), naming("b", "two", "kerf", "")}, "Deployments a/one and b/two: name the namespace"},
 		"two by other names, one of which is meant": {"b", []runtime.Object{naming("a", "one", "kerf", ""), naming("b", "two", "kerf", ""), called(lease("b", "karpenter-1_x"), "kerf"), pod("b", "karpenter-1", nil)}, "karpenter-1"},
 		"by a name that nobody has":                 {"", []runtime.Object{naming("a", "one", "kerf", "")}, "reading the Lease a/kerf, which Deployment a/one names"},
-		"held by a pod that has gone":               {"", []runtime.Object{lease("kube-system", "karpenter-0_x")}, "--server"},
+		"held by a pod that has gone":               {"", []runtime.Object{lease("kube-system", "karpenter-0_x")}, `eval "$(kerf local env)"`},
+		"held by a process on this computer":        {"", []runtime.Object{lease("kube-system", here+"_x")}, "but a process on this computer"},
+		"held by one that does not renew":           {"", []runtime.Object{stale(lease("kube-system", here+"_x"))}, "has not renewed it for 2m"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := Pod(t.Context(), fake.NewClientset(tc.objects...), tc.namespace)
