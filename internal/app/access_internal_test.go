@@ -13,8 +13,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/settings"
 )
 
-// TestNothingOfDecisionsIsServedWithoutAToken asks each page that the metrics port has beside metrics and profiles.
-func TestNothingOfDecisionsIsServedWithoutAToken(t *testing.T) {
+// TestNothingIsServedWithoutAToken asks each page that the metrics port has beside metrics, profiles included.
+func TestNothingIsServedWithoutAToken(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	readers, err := newReaders(&rest.Config{Host: "http://127.0.0.1:1"}, settings.Settings{}, log)
 	if err != nil {
@@ -22,9 +22,6 @@ func TestNothingOfDecisionsIsServedWithoutAToken(t *testing.T) {
 	}
 	asked := 0
 	for path, page := range debugHandlers(settings.Settings{EnableProfiling: true}, decisions.NewRing(1, 1<<20, log), readers) {
-		if strings.HasPrefix(path, "/debug/pprof") {
-			continue // a switch of its own, off by default
-		}
 		asked++
 		w := httptest.NewRecorder()
 		page.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
@@ -32,8 +29,8 @@ func TestNothingOfDecisionsIsServedWithoutAToken(t *testing.T) {
 			t.Errorf("%s answers %d %s", path, w.Code, w.Body)
 		}
 	}
-	if asked == 0 {
-		t.Error("there is no page")
+	if asked != 7 {
+		t.Errorf("there are %d pages, want 2 of decisions and 5 of profiles", asked)
 	}
 	if got := debugHandlers(settings.Settings{}, nil, readers); len(got) != 0 {
 		t.Errorf("without decisions there is %v", got)

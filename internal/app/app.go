@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/pprof"
 	"os"
@@ -257,10 +256,9 @@ func debugHandlers(s settings.Settings, ring *decisions.Ring, readers *access.Ga
 		out[decisions.Path], out[decisions.Path+"/"] = guarded, guarded
 	}
 	if s.EnableProfiling {
-		maps.Copy(out, map[string]http.Handler{
-			"/debug/pprof/": http.HandlerFunc(pprof.Index), "/debug/pprof/profile": http.HandlerFunc(pprof.Profile),
-			"/debug/pprof/trace": http.HandlerFunc(pprof.Trace), "/debug/pprof/symbol": http.HandlerFunc(pprof.Symbol), "/debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),
-		})
+		for page, serve := range map[string]http.HandlerFunc{"": pprof.Index, "profile": pprof.Profile, "trace": pprof.Trace, "symbol": pprof.Symbol, "cmdline": pprof.Cmdline} {
+			out["/debug/pprof/"+page] = readers.Guard(serve)
+		}
 	}
 	return out
 }

@@ -40,8 +40,12 @@ func denied(path string, r right) string {
 	if r.why != "" {
 		text += " (" + r.why + ")"
 	}
-	return text + fmt.Sprintf(`: it holds the names and labels of all pods. Who administers the cluster can grant it:
-  kubectl create clusterrolebinding %s-of-one --clusterrole=%s %s`, Viewer, Viewer, subject)
+	holds := "it holds the names and labels of all pods"
+	if strings.HasPrefix(path, "/debug/pprof/") {
+		holds = "it shows what the controller does, and asking costs it time"
+	}
+	return text + fmt.Sprintf(`: %s. Who administers the cluster can grant it:
+  kubectl create clusterrolebinding %s-of-one --clusterrole=%s %s`, holds, Viewer, Viewer, subject)
 }
 
 // unknown says that it could not be found out, and what helps.

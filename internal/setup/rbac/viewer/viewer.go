@@ -2,8 +2,8 @@
 // "kerf explain" needs to reach them. The roles are generated from the markers below.
 package viewer
 
-// The pages. They hold the names and labels of all pods of all namespaces.
-// +kubebuilder:rbac:urls=/debug/decisions;/debug/decisions/*;/debug/shadow;/debug/overview;/debug/overview/*,verbs=get
+// The pages. They hold the names and labels of all pods of all namespaces. Profiles are served where a setting says so.
+// +kubebuilder:rbac:urls=/debug/decisions;/debug/decisions/*;/debug/shadow;/debug/overview;/debug/overview/*;/debug/pprof/*,verbs=get
 
 // The way there, in the controller's namespace: the Lease names the pod, a port of it is forwarded. A Lease of another name is
 // named by the Deployment.
