@@ -8,14 +8,21 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
+	awsqueue "github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/interruption"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
@@ -26,22 +33,28 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("overview"), name, fn) },
 	}
 	out := overview.New(overview.Sources{
-		Kerf: version.Version, Cluster: d.ClusterName,
+		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
 		Snapshot: d.cache.Snapshot, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
 		Held:     func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
 		Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
+		Interrupted: d.interrupted,
 	})
 	d.events.Heard = out.Heard
 	return out
 }
 
-// serveOverview serves it to those who may read, and keeps its history where this replica leads.
+// serveOverview serves it to those who may read. Each replica keeps the history, so that it is not lost when another one leads.
 func (d *deps) serveOverview(o *overview.Overview) []error {
 	guarded := d.readers.Guard(overview.Handler(o))
 	return []error{
 		d.AddMetricsServerExtraHandler(overview.Path, guarded),
 		d.AddMetricsServerExtraHandler(overview.ProblemPath, guarded),
-		d.Add(manager.RunnableFunc(func(ctx context.Context) error { o.Start(ctx, d.clock()); return nil })),
+		d.Add(everywhere(func(ctx context.Context) error {
+			if wait.PollUntilContextCancel(ctx, time.Second, true, func(context.Context) (bool, error) { return d.synced(), nil }) == nil {
+				o.Start(ctx, d.clock())
+			}
+			return nil
+		})),
 	}
 }
 
@@ -63,7 +76,7 @@ func (d *deps) answering() []overview.Service {
 	for _, s := range d.services.States() {
 		shown := overview.Service{Name: s.Service, Answers: s.Answers, Since: s.Since}
 		if !s.Answers {
-			shown.Error = s.Operation + ": " + s.Error
+			shown.Error = s.Operation + ": " + cloud.Lasting(s.Error)
 		}
 		out = append(out, shown)
 	}
@@ -88,6 +101,54 @@ func (d *deps) queueNow(ctx context.Context) *overview.Queue {
 	return out
 }
 
+// interruptedKinds are the kinds of news by which AWS takes instances back, as the annotation on their claims names them.
+var interruptedKinds = map[awsqueue.Kind]overview.InterruptionKind{
+	awsqueue.SpotInterrupted: overview.SpotTaken, awsqueue.RebalanceRecommended: overview.RiskRaised,
+	awsqueue.ReservationInterrupted: overview.ReservationTaken, awsqueue.ScheduledChange: overview.WorkScheduled,
+}
+
+// interrupted are the nodes whose claims say that AWS takes their instances back or works on them.
+func (d *deps) interrupted(s *cluster.Snapshot) (out []overview.Interruption) {
+	for _, n := range s.Nodes {
+		if n.Claim == "" {
+			continue
+		}
+		claim := d.cache.Claim(n.Claim)
+		if claim == nil {
+			continue
+		}
+		why, taken := claim.Annotations[index.InterruptedAnnotation]
+		work, begins, scheduled := interruption.Scheduled(claim)
+		if !taken && !scheduled {
+			continue
+		}
+		x := overview.Interruption{Node: n.Name, Claim: n.Claim, Kind: overview.WorkScheduled, Until: begins, Work: work}
+		if taken {
+			x.Kind = cmp.Or(interruptedKinds[awsqueue.Kind(why)], overview.TakenOtherwise)
+		}
+		if x.Kind != overview.WorkScheduled {
+			x.Until, _ = deadline.Of(claim)
+			x.Work = ""
+		}
+		if !n.Deleting {
+			if x.Kind == overview.WorkScheduled {
+				x.From = begins.Add(-d.MaintenanceLead)
+			}
+			out = append(out, x)
+			continue
+		}
+		x.Room = overview.RoomReady
+		switch homeless, coming := d.cache.AwaitingReplacement(n.Name); {
+		case coming:
+			x.Room = overview.RoomComing
+		case homeless:
+			x.Room = overview.RoomSought
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
 // settledIn is how long a NodeClaim's conditions may be as they are at its start.
 const settledIn = time.Minute
 
@@ -95,13 +156,13 @@ const settledIn = time.Minute
 func (d *deps) troubles(ctx context.Context) []overview.Trouble {
 	var out []overview.Trouble
 	for _, p := range d.cache.Pools() {
-		out = append(out, failing("NodePool", p.Name, p.StatusConditions())...)
+		out = append(out, failing("NodePool", p.Name, classOf(p.Spec.Template.Spec.NodeClassRef), p.StatusConditions())...)
 	}
 	var classes awsv1.EC2NodeClassList
 	if err := d.GetClient().List(ctx, &classes, client.UnsafeDisableDeepCopy); err == nil {
 		for i := range classes.Items {
 			c := &classes.Items[i]
-			out = append(out, failing("EC2NodeClass", c.Name, c.StatusConditions(d.FeatureGates.ReservedCapacity))...)
+			out = append(out, failing("EC2NodeClass", c.Name, "", c.StatusConditions(d.FeatureGates.ReservedCapacity))...)
 		}
 	}
 	now := time.Now()
@@ -110,21 +171,28 @@ func (d *deps) troubles(ctx context.Context) []overview.Trouble {
 			continue
 		}
 		if claim := d.cache.Claim(n.Claim); claim != nil {
-			out = append(out, failing("NodeClaim", claim.Name, claim.StatusConditions())...)
+			out = append(out, failing("NodeClaim", claim.Name, classOf(claim.Spec.NodeClassRef), claim.StatusConditions())...)
 		}
 	}
 	return out
 }
 
+func classOf(ref *karpv1.NodeClassReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
 // failing are the conditions of an object that are not true; the root where it is the only one.
-func failing(kind, name string, conditions status.Set) []overview.Trouble {
+func failing(kind, name, class string, conditions status.Set) []overview.Trouble {
 	var parts, root []overview.Trouble
 	for _, c := range conditions.List() {
 		bad := c.Status == metav1.ConditionFalse || c.Status == metav1.ConditionUnknown && kind == "NodeClaim"
 		if !bad || c.Message == "" && c.Reason == "" {
 			continue
 		}
-		t := overview.Trouble{Kind: kind, Name: name, Condition: c.Type, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC()}
+		t := overview.Trouble{Kind: kind, Name: name, Class: class, Condition: c.Type, Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC()}
 		if c.Type == status.Ready {
 			root = append(root, t)
 		} else {

@@ -126,6 +126,8 @@ type Provider struct {
 	cluster remembered[*clusterFacts]
 	version remembered[string]
 	warm    remembered[struct{}] // whether types and prices were read once
+
+	account atomic.Pointer[string] // as the credentials of the first call tell it
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -239,6 +241,14 @@ func (p *Provider) Memory() *guestmemory.Book { return p.memory }
 
 // Region is the region that the provider works in.
 func (p *Provider) Region() string { return p.session.Region }
+
+// Account is the account that the provider works in; empty before the first call, and where its credentials do not say it.
+func (p *Provider) Account() string {
+	if a := p.account.Load(); a != nil {
+		return *a
+	}
+	return ""
+}
 
 // Prices are the current prices.
 func (p *Provider) Prices() *pricing.Table { return p.prices.Table() }

@@ -56,6 +56,7 @@ func (p *Provider) Check(ctx context.Context) error {
 		}
 		return err
 	}
+	p.account.Store(new(p.session.Account(ctx)))
 	if p.opts.ClusterEndpoint != "" {
 		return nil
 	}

@@ -139,6 +139,20 @@ func New(ctx context.Context, o Options) (*Session, error) {
 	}, nil
 }
 
+// Account is the account that the session's credentials are of, as far as they say it: those of EKS Pod Identity, of IAM roles for
+// service accounts and of most profiles do; those of an instance's metadata may not. Empty where it is not known. AWS is asked
+// for nothing that a call would not have asked for.
+func (s *Session) Account(ctx context.Context) string {
+	if s.Config.Credentials == nil {
+		return ""
+	}
+	c, err := s.Config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return "" // calls fail of it, and say so
+	}
+	return c.AccountID
+}
+
 // quietly is the SDK's own log. It warns of what it tries on its way to credentials, which is nothing that a user can do
 // about, and the error in the end says what they can; so its lines are for those who look for them.
 func quietly(_ logging.Classification, format string, args ...any) {

@@ -31,6 +31,16 @@ type work struct {
 	Polled bool `json:"polled,omitempty"`
 }
 
+// Scheduled is the soonest work that AWS has scheduled on the instance of a claim: AWS's word for it, and when it begins at the
+// earliest. ok is false where none is.
+func Scheduled(claim *karpv1.NodeClaim) (code string, notBefore time.Time, ok bool) {
+	works := worksOf(claim) // sorted by time
+	if len(works) == 0 {
+		return "", time.Time{}, false
+	}
+	return works[0].Code, works[0].NotBefore, true
+}
+
 // worksOf reads the annotation; one that can't be read counts as none, and is written anew when AWS tells of work again.
 func worksOf(claim *karpv1.NodeClaim) []work {
 	text, ok := claim.Annotations[index.MaintenanceAnnotation]

@@ -19,6 +19,8 @@ const Path = "/debug/overview"
 type Document struct {
 	Kerf    string    `json:"kerf"` // the version that runs
 	Cluster string    `json:"cluster"`
+	Region  string    `json:"region,omitempty"`
+	Account string    `json:"account,omitempty"` // of AWS; empty where the controller's credentials do not say it
 	At      time.Time `json:"at"`
 	// Version is to be named in the next request. It is good for one process: another answers with everything.
 	Version string `json:"version"`
@@ -35,6 +37,9 @@ type Document struct {
 
 	Bill    Bill    `json:"bill"`
 	History []Point `json:"history,omitempty"` // oldest first
+
+	// Interruptions are instances that AWS takes back or works on, the soonest first.
+	Interruptions []Interruption `json:"interruptions,omitempty"`
 
 	Waiting []Waiting `json:"waiting"`
 	// WaitingMore is how many more pods wait than Waiting lists.
@@ -120,6 +125,8 @@ type Pool struct {
 	Name  string           `json:"name"`
 	Nodes int              `json:"nodes"`
 	Price catalog.MicroUSD `json:"price"`
+	// Class is the EC2NodeClass that it names.
+	Class string `json:"class,omitempty"`
 	// NotReady says why it can't launch; empty where it can.
 	NotReady string `json:"notReady,omitempty"`
 	// Limits and Used by resource, in the units of Amount; only for resources that have a limit.
@@ -146,8 +153,8 @@ type Point struct {
 	At      time.Time        `json:"at"`
 	Running catalog.MicroUSD `json:"running"`
 	Worth   catalog.MicroUSD `json:"worth"`
-	Nodes   int              `json:"nodes"`
-	Pods    int              `json:"pods"`
+	Nodes   int              `json:"nodes"` // that Kerf launched
+	Pods    int              `json:"pods"`  // that run, DaemonSets' included
 	Waiting int              `json:"waiting"`
 }
 
@@ -220,6 +227,7 @@ type Queue struct {
 type Trouble struct {
 	Kind      string    `json:"kind"`
 	Name      string    `json:"name"`
+	Class     string    `json:"class,omitempty"` // the EC2NodeClass that a NodePool or a NodeClaim names
 	Condition string    `json:"condition"`
 	Reason    string    `json:"reason"`
 	Message   string    `json:"message"`

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
-
-	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 const (
@@ -61,12 +59,18 @@ func (o *Overview) sample(ctx context.Context) {
 	o.look(ctx)
 	p := o.seen.problem
 	bill := o.seen.bill
+	if bill.Running == 0 && bill.Unpriced > 0 {
+		return // prices are not read yet
+	}
 	point := Point{At: o.seen.at.UTC(), Running: bill.Running, Worth: bill.Worth, Waiting: o.waitingPods(p)}
 	for _, n := range p.Nodes {
 		if n.Claim != "" {
 			point.Nodes++
 		}
 		point.Pods += len(n.Pods)
+	}
+	for _, name := range o.coming {
+		point.Pods -= len(o.nodes[name].waiting)
 	}
 	o.history.add(point)
 }
@@ -114,21 +118,6 @@ func (h *heard) since(serial uint64) ([]Event, uint64) {
 	out := append([]Event{}, h.events[max(0, len(h.events)-fresh):]...)
 	slices.Reverse(out)
 	return out, h.serial
-}
-
-// interruptedFor is for how long an interruption is told of: AWS gives two minutes' notice, and nodes take some to go.
-const interruptedFor = 10 * time.Minute
-
-// interruptions are the events of the last minutes that say that AWS takes instances back.
-func (h *heard) interruptions(now time.Time) (out []Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, e := range h.events {
-		if e.Reason == events.SpotInterrupted && now.Sub(e.At) < interruptedFor {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // kindOf is the kind of an object, which typed objects do not bear.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -20,20 +21,23 @@ import (
 
 // Sources are where the overview comes from. Snapshot, Problem and Now are required; whatever else is nil is left out.
 type Sources struct {
-	Kerf, Cluster string
-	Snapshot      func() *cluster.Snapshot
+	Kerf, Cluster, Region string
+	Account               func() string // of AWS; empty where it is not known
+	Snapshot              func() *cluster.Snapshot
 	// Problem gives the nodes of a snapshot their prices, and the pools. It is called by one goroutine at a time.
 	Problem func(context.Context, *cluster.Snapshot) *pack.Problem
 	// Decision is the last decision of consolidation, UnderWay what of it and of others is carried out.
-	Decision  func() *disrupt.Decision
-	UnderWay  func() []controller.Command
-	Held      func() (until time.Time, why string, held bool)
-	Closures  func() []Closure
-	Services  func() []Service
-	Queue     func(context.Context) *Queue
-	Troubles  func(context.Context) []Trouble
-	Decisions func() []decisions.Summary
-	Now       func() time.Time
+	Decision func() *disrupt.Decision
+	UnderWay func() []controller.Command
+	Held     func() (until time.Time, why string, held bool)
+	Closures func() []Closure
+	// Interrupted are the nodes that AWS takes back or works on, by their names; what is known of their pods is filled in.
+	Interrupted func(*cluster.Snapshot) []Interruption
+	Services    func() []Service
+	Queue       func(context.Context) *Queue
+	Troubles    func(context.Context) []Trouble
+	Decisions   func() []decisions.Summary
+	Now         func() time.Time
 }
 
 // Overview answers readers.
@@ -52,9 +56,11 @@ type Overview struct {
 	forgot  uint64            // readers of older versions get everything: not all that went since is known
 	classes classes
 	prices  prices
-	history history
-	heard   heard
-	seen    look
+
+	blockers blockers
+	history  history
+	heard    heard
+	seen     look
 }
 
 // known is a node as it was last served.
@@ -77,6 +83,8 @@ type look struct {
 	bill    Bill
 	blocked []Blocked
 	unwell  []*Node
+
+	interrupted []Interruption
 }
 
 const (
@@ -105,7 +113,7 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 	p, d := o.seen.problem, o.seen.decision
 	events, heard := o.heard.since(after.events)
 	out := &Document{
-		Kerf: o.from.Kerf, Cluster: o.from.Cluster, At: o.from.Now().UTC(), Full: !ok,
+		Kerf: o.from.Kerf, Cluster: o.from.Cluster, Region: o.from.Region, At: o.from.Now().UTC(), Full: !ok,
 		Nodes: []*Node{}, History: o.history.since(after.history), Events: events,
 	}
 	if !ok || after.version < o.version {
@@ -116,22 +124,15 @@ func (o *Overview) Document(ctx context.Context, since string) *Document {
 	out.Classes = o.classes.since(after.version) // after all that names one
 	out.Moves = o.moves(d)
 	o.rest(ctx, out)
-	out.Problems = problems(out, o.seen.unwell, o.takenBack())
+	out.Interruptions = o.interruptions()
+	out.Problems = problems(out, behind{unwell: o.seen.unwell, stuck: o.stuck, launching: func(name string) bool { return o.nodes[name] != nil && o.nodes[name].shown.State == Launching }})
+	for i := range out.Waiting {
+		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.At.Sub(w.Since) >= waitsWithin {
+			w.Why = undecided(out)
+		}
+	}
 	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)
 	return out
-}
-
-// takenBack is about nodes of now that AWS takes back.
-func (o *Overview) takenBack() []Problem {
-	told := o.heard.interruptions(o.from.Now())
-	if len(told) == 0 {
-		return nil
-	}
-	var nodes []*Node
-	for _, n := range o.seen.problem.Nodes {
-		nodes = append(nodes, o.nodes[n.Name].shown)
-	}
-	return takenBack(told, nodes)
 }
 
 // changes are the nodes that have changed since a version, or all.
@@ -207,7 +208,7 @@ func (o *Overview) look(ctx context.Context) {
 		return
 	}
 	p := o.prices.fill(o.from.Problem(ctx, snapshot))
-	o.seen = look{snapshot: snapshot, problem: p, decision: d, at: now, pools: pools(p), bill: billOf(p, d), blocked: blocked(d, p)}
+	o.seen = look{snapshot: snapshot, problem: p, decision: d, at: now, pools: pools(p), bill: billOf(p, d), blocked: o.blockers.lines(d, p, now)}
 	next := o.version + 1
 	changed := o.classes.refit(p)
 	if changed {
@@ -232,6 +233,9 @@ func (o *Overview) look(ctx context.Context) {
 		}
 	}
 	o.seen.unwell = o.unwell(p)
+	if o.from.Interrupted != nil {
+		o.seen.interrupted = o.from.Interrupted(snapshot)
+	}
 	for name := range o.nodes {
 		if !present[name] {
 			delete(o.nodes, name)
@@ -326,7 +330,7 @@ func pools(p *pack.Problem) []Pool {
 	at := map[string]int{}
 	for _, pool := range p.Pools {
 		at[pool.Name] = len(out)
-		shown := Pool{Name: pool.Name, NotReady: pool.NotReady}
+		shown := Pool{Name: pool.Name, Class: pool.Labels[awsv1.LabelNodeClass], NotReady: pool.NotReady}
 		for resource, limit := range pool.Limits {
 			if shown.Limits == nil {
 				shown.Limits, shown.Used = map[string]int64{}, map[string]int64{}
@@ -350,64 +354,8 @@ func pools(p *pack.Problem) []Pool {
 	return out
 }
 
-const (
-	// blockedNames is how many nodes a line of Blocked names, blockedMost how many lines are served.
-	blockedNames, blockedMost = 20, 100
-	// movesMost is how many moves are served.
-	movesMost = 100
-)
-
-// blocked adds up what could be saved, by what stands against it.
-func blocked(d *disrupt.Decision, p *pack.Problem) []Blocked {
-	out := []Blocked{}
-	if d == nil {
-		return out
-	}
-	poolOf := map[string]string{}
-	for _, n := range p.Nodes {
-		poolOf[n.Name] = n.Pool
-	}
-	at := map[[2]string]int{}
-	for _, k := range d.Kept {
-		if k.Saves <= 0 || len(k.Reasons) == 0 {
-			continue
-		}
-		r := k.Reasons[0]
-		if r.Code == disrupt.InProgress || r.Code == disrupt.Deleting {
-			continue // it is being saved
-		}
-		by, text := byWhom(r, poolOf[k.Node])
-		key := [2]string{string(r.Code), by}
-		i, ok := at[key]
-		if !ok {
-			i, at[key] = len(out), len(out)
-			out = append(out, Blocked{Code: key[0], By: by, Text: text})
-		}
-		out[i].Count++
-		out[i].Saves += k.Saves
-		if len(out[i].Nodes) < blockedNames {
-			out[i].Nodes = append(out[i].Nodes, k.Node)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Blocked) int {
-		if a.Saves != b.Saves {
-			return int(min(1, max(-1, b.Saves-a.Saves)))
-		}
-		return strings.Compare(a.Code+a.By, b.Code+b.By)
-	})
-	return out[:min(len(out), blockedMost)]
-}
-
-// byWhom names the object that blocks, and says what it does in words that hold for all nodes that it blocks.
-func byWhom(r disrupt.Reason, pool string) (by, text string) {
-	switch {
-	case r.Code == disrupt.DisruptionBudget && r.Want != "":
-		return r.Want, fmt.Sprintf("PodDisruptionBudget %s lets no pod be evicted now", r.Want)
-	case r.Pod != "":
-		return r.Pod, r.Text()
-	}
-	return pool, r.Text()
-}
+// movesMost is how many moves are served.
+const movesMost = 100
 
 // moves are those under way, and those that the last decision found.
 func (o *Overview) moves(d *disrupt.Decision) []Move {
@@ -427,6 +375,16 @@ func (o *Overview) moves(d *disrupt.Decision) []Move {
 			m.with(c.NewNodes, c.Placements)
 			out = append(out, m)
 		}
+	}
+	var taken []string
+	for _, i := range o.seen.interrupted {
+		if k := o.nodes[i.Node]; k != nil && (k.from.Deleting || k.from.Leaving) && !busy[i.Node] && !busy[i.Claim] {
+			busy[i.Node] = true
+			taken = append(taken, i.Node)
+		}
+	}
+	if len(taken) > 0 {
+		out = append(out, Move{Cause: "Interruption", Begun: true, Nodes: taken, Why: "AWS takes them back or works on them; their pods move first"})
 	}
 	if gone := o.going(busy); len(gone) > 0 {
 		out = append(out, Move{Cause: "Draining", Begun: true, Nodes: gone, Why: "their pods are being evicted, or they wait for that; kerf explain node says why each is removed"})
@@ -472,6 +430,9 @@ func (m *Move) with(launched []plan.NewNode, placed []plan.Placement) {
 
 // rest fills in what is asked of others.
 func (o *Overview) rest(ctx context.Context, out *Document) {
+	if o.from.Account != nil {
+		out.Account = o.from.Account()
+	}
 	out.Closures, out.Services, out.Troubles, out.Decisions = []Closure{}, []Service{}, []Trouble{}, []decisions.Summary{}
 	if o.from.Held != nil {
 		if until, why, held := o.from.Held(); held {

@@ -35,7 +35,9 @@ type world struct {
 	pools    []*cluster.Pool
 	decision *disrupt.Decision
 	underWay []controller.Command
-	asked    int // how often a problem was made
+
+	interrupted func(*cluster.Snapshot) []overview.Interruption
+	asked       int // how often a problem was made
 }
 
 func (w *world) overview() *overview.Overview {
@@ -47,8 +49,8 @@ func (w *world) overview() *overview.Overview {
 			return &pack.Problem{Now: w.now, Nodes: s.Nodes, Pending: s.Pending, Pools: w.pools}
 		},
 		Decision: func() *disrupt.Decision { return w.decision },
-		UnderWay: func() []controller.Command { return w.underWay },
-		Now:      func() time.Time { return w.now },
+		UnderWay: func() []controller.Command { return w.underWay }, Interrupted: w.interrupted,
+		Now: func() time.Time { return w.now },
 	})
 }
 
@@ -301,30 +303,35 @@ func BenchmarkPoll(b *testing.B) {
 	})
 }
 
-func TestAnInterruptionIsToldWhileItsNodeIsThere(t *testing.T) {
-	w := &world{now: start, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{node("a", 10), node("b", 20)}}}
-	o := w.overview()
-	said := func() (out []string) {
-		for _, p := range o.Document(t.Context(), "").Problems {
-			if p.Code == overview.TakenBack {
-				out = append(out, p.Title+": "+p.Text)
+func TestWhatBecomesOfThePodsOfAnInterruptedNode(t *testing.T) {
+	web := class("web", 500)
+	leaving := node("a", 10, pod(web, "web-1", "a"), pod(web, "web-2", "a"))
+	leaving.Deleting = true
+	w := &world{now: start, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{leaving, node("b", 20)}}}
+	room := overview.RoomComing
+	w.interrupted = func(s *cluster.Snapshot) (out []overview.Interruption) {
+		for _, n := range s.Nodes {
+			if n.Name == "a" {
+				out = append(out, overview.Interruption{Node: "a", Claim: n.Claim, Kind: overview.SpotTaken, Until: start.Add(2 * time.Minute), Room: room})
 			}
 		}
 		return out
 	}
-	if got := said(); len(got) != 0 {
-		t.Errorf("nothing is taken back, and it says %q", got)
+	o := w.overview()
+	d := o.Document(t.Context(), "")
+	if len(d.Interruptions) != 1 || d.Interruptions[0].Pods != 2 {
+		t.Fatalf("interruptions: %s", asJSON(t, d.Interruptions))
 	}
-	o.Heard(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "Warning", "SpotInterrupted", "AWS takes the spot instance back")
-	o.Heard(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}, "Warning", "SpotInterrupted", "AWS takes the spot instance back")
-	w.later(time.Second)
-	if got := said(); len(got) != 1 || !strings.HasPrefix(got[0], "AWS takes back 1 spot instance: a; ") {
-		t.Errorf("it says %q", got)
+	if len(d.Problems) != 1 || d.Problems[0].Code != overview.TakenBack || !d.Problems[0].Until.Equal(start.Add(2*time.Minute)) || !strings.Contains(d.Problems[0].Text, "a: 2 pods still on it; the node that replaces it is on its way") {
+		t.Errorf("problems: %s", asJSON(t, d.Problems))
+	}
+	if len(d.Moves) != 1 || d.Moves[0].Cause != "Interruption" || !slices.Equal(d.Moves[0].Nodes, []string{"a"}) {
+		t.Errorf("moves: %s", asJSON(t, d.Moves))
 	}
 	w.snapshot = &cluster.Snapshot{Nodes: w.snapshot.Nodes[1:]}
-	w.later(time.Minute)
-	if got := said(); len(got) != 0 {
-		t.Errorf("the node is gone, and it says %q", got)
+	w.later(time.Second)
+	if d = o.Document(t.Context(), ""); len(d.Interruptions)+len(d.Problems)+len(d.Moves) != 0 {
+		t.Errorf("the node is gone, and there are %s", asJSON(t, d))
 	}
 }
 

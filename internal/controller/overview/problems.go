@@ -10,7 +10,6 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -27,6 +26,8 @@ type Problem struct {
 	Kind   string `json:"kind,omitempty"`
 	Object string `json:"object,omitempty"`
 	Remedy string `json:"remedy"` // a command, or what to do
+	// Follows are problems that this one causes: they end with it. None of them has any of its own.
+	Follows []Problem `json:"follows,omitempty"`
 }
 
 // Level is how bad a problem is.
@@ -49,6 +50,7 @@ const (
 	NodeNotReady  = "NodesNotReady"
 	NotAskedOfEC2 = "LaunchesRefused"
 	TakenBack     = "SpotInterruption"
+	Maintenance   = "ScheduledMaintenance"
 	Paused        = "ConsolidationPaused"
 	LimitReached  = "NodePoolLimit"
 	Unpriced      = "PriceUnknown"
@@ -60,15 +62,16 @@ type ProblemCode struct{ Code, Means string }
 // ProblemCodes is the table of codes, in the order in which they are asked about.
 func ProblemCodes() []ProblemCode {
 	return []ProblemCode{
+		{TakenBack, "AWS takes instances back"},
+		{Maintenance, "AWS has scheduled work on instances"},
 		{AWSSilent, "calls of an AWS service fail"},
 		{NotTrue, "a condition of a NodePool, an EC2NodeClass or a NodeClaim is not true"},
 		{QueueNotReady, "the interruption queue can't be read"},
 		{PoolNotReady, "a NodePool can't launch nodes"},
+		{NotAskedOfEC2, "EC2 refuses launches for a quota, a subnet, a capacity type or an EC2NodeClass"},
 		{NoNodeComing, "pods wait, and no node is on its way for them"},
 		{SlowToJoin, "instances run that have not become ready nodes in time"},
 		{NodeNotReady, "nodes are not ready that were"},
-		{NotAskedOfEC2, "EC2 refuses launches for a quota, a subnet, a capacity type or an EC2NodeClass"},
-		{TakenBack, "AWS takes spot instances back"},
 		{Paused, "consolidation that moves pods is paused"},
 		{LimitReached, "a NodePool has reached 95 % of a limit"},
 		{Unpriced, "nodes have no known price"},
@@ -90,58 +93,62 @@ const (
 // informing are the conditions that stop no launches.
 var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, karpenterv1.ConditionTypeNodeRegistrationHealthy}
 
-// problems is what is wrong, the worst first. d is complete but for its nodes, which are given.
-func problems(d *Document, nodes []*Node, interrupted []Problem) []Problem {
-	out := slices.Clone(interrupted)
-	if out == nil {
-		out = []Problem{}
-	}
-	add := func(p Problem) { out = append(out, p) }
+// behind is what is behind a document.
+type behind struct {
+	unwell    []*Node               // nodes that may be a problem
+	stuck     func(class int) stuck // why pods of a class found no place
+	launching func(node string) bool
+}
+
+// problems is what is wrong, the worst first; what follows from another problem is inside it. d is complete but for its nodes.
+func problems(d *Document, b behind) []Problem {
+	var out found
+	out.addAll(interrupted(d))
 	for _, s := range d.Services {
 		if !s.Answers {
-			add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + s.Name + ": calls fail", Text: s.Error, Since: s.Since, Kind: "AWS", Object: s.Name, Remedy: "kerf doctor"})
+			out.add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + strings.ToUpper(s.Name) + ": calls fail", Text: s.Error, Since: s.Since, Kind: kindAWS, Object: s.Name, Remedy: "kerf doctor"})
 		}
 	}
-	troubled := map[[2]string]bool{}
+	troubled := map[object]bool{}
 	for _, t := range d.Troubles {
-		troubled[[2]string{t.Kind, t.Name}] = true
+		troubled[object{t.Kind, t.Name}] = true
 		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: "kubectl describe " + strings.ToLower(t.Kind) + " " + t.Name}
-		if t.Kind == "NodeClaim" || slices.Contains(informing, t.Condition) {
+		if t.Kind == kindClaim || slices.Contains(informing, t.Condition) {
 			p.Level = Warn
 		}
-		add(p)
+		out.add(p, causesOf(t)...)
 	}
 	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !slices.ContainsFunc(d.Troubles, func(t Trouble) bool { return t.Condition == awsv1.ConditionTypeInterruptionQueueReady }) {
-		add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"})
+		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
 	}
 	for _, pool := range d.Pools {
-		if pool.NotReady != "" && !troubled[[2]string{"NodePool", pool.Name}] {
-			add(Problem{Code: PoolNotReady, Level: Bad, Title: "NodePool " + pool.Name + " can't launch nodes", Text: pool.NotReady, Kind: "NodePool", Object: pool.Name, Remedy: "kubectl describe nodepool " + pool.Name})
+		if pool.NotReady != "" && !troubled[object{kindPool, pool.Name}] {
+			out.add(Problem{Code: PoolNotReady, Level: Bad, Title: "NodePool " + pool.Name + " can't launch nodes", Text: pool.NotReady, Kind: kindPool, Object: pool.Name, Remedy: "kubectl describe nodepool " + pool.Name}, object{kindClass, pool.Class})
 		}
 	}
-	out = append(out, withoutNode(d)...)
-	out = append(out, nodeProblems(d, nodes, troubled)...)
 	for _, c := range d.Closures {
 		if title := refused(c); title != "" {
-			add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: "EC2", Object: c.Scope, Remedy: "kerf doctor"})
+			out.add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: kindEC2, Object: c.Scope, Remedy: "kerf doctor"})
 		}
 	}
+	out.withoutNode(d, b.stuck)
+	out.unlaunched(d, b.launching)
+	out.addAll(nodeProblems(d, b.unwell, troubled))
 	if d.Held != nil {
-		add(Problem{Code: Paused, Level: Warn, Title: "Consolidation that moves pods is paused", Text: d.Held.Why, Until: d.Held.Until, Remedy: "none needed: it resumes by itself; kubectl get events -A --field-selector reason=ConsolidationHeld"})
+		out.add(Problem{Code: Paused, Level: Warn, Title: "Consolidation that moves pods is paused", Text: d.Held.Why, Until: d.Held.Until, Remedy: "none needed: it resumes by itself; kubectl get events -A --field-selector reason=ConsolidationHeld"})
 	}
 	for _, pool := range d.Pools {
 		for _, resource := range slices.Sorted(maps.Keys(pool.Limits)) {
 			limit, used := pool.Limits[resource], pool.Used[resource]
 			if limit > 0 && used >= limit-limit/100*(100-nearLimit) {
-				add(Problem{Code: LimitReached, Level: Warn, Title: fmt.Sprintf("NodePool %s uses %d %% of its limit of %s", pool.Name, int64(100*float64(used)/float64(limit)), resource), Kind: "NodePool", Object: pool.Name, Remedy: "kubectl edit nodepool " + pool.Name + " (raise spec.limits." + resource + ")"})
+				out.add(Problem{Code: LimitReached, Level: Warn, Title: fmt.Sprintf("NodePool %s uses %d %% of its limit of %s", pool.Name, int64(100*float64(used)/float64(limit)), resource), Kind: kindPool, Object: pool.Name, Remedy: "kubectl edit nodepool " + pool.Name + " (raise spec.limits." + resource + ")"})
 			}
 		}
 	}
 	if n := d.Bill.Unpriced; n > 0 {
-		add(Problem{Code: Unpriced, Level: Warn, Title: counted(n, "node has", "nodes have") + " no known price", Text: "the cost does not count them", Remedy: "kerf doctor"})
+		out.add(Problem{Code: Unpriced, Level: Warn, Title: counted(n, "node has", "nodes have") + " no known price", Text: "the cost does not count them", Remedy: "kerf doctor"})
 	}
-	slices.SortStableFunc(out, func(a, b Problem) int { return cmp.Compare(a.rank(), b.rank()) })
-	return out
+	return out.joined()
 }
 
 func (p *Problem) rank() int {
@@ -151,12 +158,78 @@ func (p *Problem) rank() int {
 	return 1
 }
 
-// withoutNode is about pods for which no node is on its way.
-func withoutNode(d *Document) []Problem {
-	pods, first := d.WaitingMore, (*Waiting)(nil)
+// withoutNode is about pods for which no node is on its way: one problem for each cause, and one for all that have none.
+func (f *found) withoutNode(d *Document, stuck func(class int) stuck) {
+	type group struct {
+		pods   int
+		first  *Waiting
+		causes []object
+	}
+	var order []object
+	groups := map[object]*group{}
 	for i := range d.Waiting {
 		w := &d.Waiting[i]
 		if w.Node != "" || w.Why == "" && d.At.Sub(w.Since) < waitsWithin {
+			continue
+		}
+		causes := f.known(stuck(w.Class).causes(d.Closures, w.Why))
+		key := object{}
+		if len(causes) > 0 {
+			key = causes[0]
+		}
+		g := groups[key]
+		if g == nil {
+			g = &group{causes: causes}
+			groups[key], order = g, append(order, key)
+		}
+		g.pods += w.Count
+		if g.first == nil || w.Since.Before(g.first.Since) {
+			g.first = w
+		}
+	}
+	for i, key := range order {
+		g := groups[key]
+		if i == 0 {
+			g.pods += d.WaitingMore
+		}
+		why := cmp.Or(g.first.Why, undecided(d))
+		if key.kind == kindPool {
+			why = "" // the pool's own line says it
+		}
+		f.add(Problem{
+			Code: NoNodeComing, Level: Bad, Title: counted(g.pods, "pod waits", "pods wait") + " and no node is on its way", Text: why,
+			Since: g.first.Since, Kind: "Pod", Object: g.first.Pod, Remedy: "kerf explain pod " + g.first.Pod,
+		}, g.causes...)
+	}
+}
+
+// undecided says why there may be no decision about pods, or why it was tried in vain.
+func undecided(d *Document) string {
+	types := 0
+	for _, c := range d.Closures {
+		if c.Scope == scopeOffering {
+			types += c.Count
+		}
+	}
+	if types > 0 {
+		return "EC2 has no capacity now for what was asked: " + counted(types, "instance type in a zone", "instance types in their zones") + "; Kerf asks for others, and for these again later"
+	}
+	return "no decision has been made about them yet"
+}
+
+// scopeOffering is the scope of closures that are about an instance type in a zone.
+const scopeOffering = "pool"
+
+// unlaunched is about pods for which room is kept on nodes that can't be launched as long as EC2 does not answer.
+func (f *found) unlaunched(d *Document, launching func(string) bool) {
+	causes := f.known([]object{{kindAWS, "ec2"}})
+	if len(causes) == 0 {
+		return
+	}
+	pods, first := 0, (*Waiting)(nil)
+	for i := range d.Waiting {
+		w := &d.Waiting[i]
+		if w.Node == "" || !launching(w.Node) {
 			continue
 		}
 		pods += w.Count
@@ -165,51 +238,21 @@ func withoutNode(d *Document) []Problem {
 		}
 	}
 	if first == nil {
-		return nil
+		return
 	}
-	return []Problem{{
-		Code: NoNodeComing, Level: Bad, Title: counted(pods, "pod waits", "pods wait") + " and no node is on its way", Text: cmp.Or(first.Why, "no decision has been made about them yet"),
+	f.add(Problem{
+		Code: NoNodeComing, Level: Bad, Title: counted(pods, "pod waits", "pods wait") + " for instances that are not launched", Text: "they are launched as soon as EC2 answers",
 		Since: first.Since, Kind: "Pod", Object: first.Pod, Remedy: "kerf explain pod " + first.Pod,
-	}}
-}
-
-// takenBack is about nodes that AWS has said it takes back and that are still there. The names are of nodes or of NodeClaims.
-func takenBack(told []Event, nodes []*Node) []Problem {
-	since := map[string]time.Time{}
-	for _, e := range told {
-		since[e.Object] = e.At
-	}
-	var gone []*Node
-	var first time.Time
-	for _, n := range nodes {
-		at, ok := since[n.Name]
-		if !ok {
-			at, ok = since[n.Claim]
-		}
-		if !ok || n.Claim == "" {
-			continue
-		}
-		gone = append(gone, n)
-		if first.IsZero() || at.Before(first) {
-			first = at
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	return []Problem{{
-		Code: TakenBack, Level: Warn, Title: "AWS takes back " + counted(len(gone), "spot instance", "spot instances"), Text: names(gone) + "; their pods move first", Since: first,
-		Kind: "Node", Object: gone[0].Name, Remedy: "none needed; kubectl get events -A --field-selector reason=" + events.SpotInterrupted,
-	}}
+	}, causes...)
 }
 
 // nodeProblems joins nodes that have the same problem: when a zone fails, hundreds do.
-func nodeProblems(d *Document, nodes []*Node, troubled map[[2]string]bool) (out []Problem) {
+func nodeProblems(d *Document, nodes []*Node, troubled map[object]bool) (out []Problem) {
 	var slow, sick []*Node
 	for _, n := range nodes {
 		switch n.State {
 		case Joining, Starting:
-			if d.At.Sub(n.Created) >= joinsWithin && !troubled[[2]string{"NodeClaim", n.Claim}] {
+			if d.At.Sub(n.Created) >= joinsWithin && !troubled[object{kindClaim, n.Claim}] {
 				slow = append(slow, n)
 			}
 		case NotReady:

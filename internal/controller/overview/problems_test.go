@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
@@ -21,6 +23,7 @@ func TestProblems(t *testing.T) {
 	for name, tc := range map[string]struct {
 		d     Document
 		nodes []*Node
+		stuck map[int]stuck
 		want  []string // level code object: title; text; remedy
 	}{
 		"nothing": {},
@@ -89,6 +92,64 @@ func TestProblems(t *testing.T) {
 				"warning NodePoolLimit NodePool p: NodePool p uses 95 % of its limit of cpu; ; kubectl edit nodepool p (raise spec.limits.cpu)",
 			},
 		},
+		"a broken class: its pool and the pods that wait for it follow, other pods do not": {
+			d: Document{
+				Troubles: []Trouble{
+					{Kind: "NodePool", Name: "p", Class: "c", Condition: "NodeClassReady", Message: "AMIsReady=False"},
+					{Kind: "EC2NodeClass", Name: "c", Condition: "AMIsReady", Message: "no image"},
+					{Kind: "EC2NodeClass", Name: "c", Condition: "ValidationSucceeded", Message: "waiting for AMIsReady"},
+					{Kind: "NodeClaim", Name: "p-1", Class: "c", Condition: "Launched", Message: "the class is not ready"},
+				},
+				Pools: []Pool{{Name: "p", Class: "c", NotReady: "x"}, {Name: "q", Class: "c", NotReady: "its class is not ready"}},
+				Waiting: []Waiting{
+					{Class: 0, Pod: "a/b", Count: 3, Since: old, Why: "pool p: is not ready"}, {Class: 1, Pod: "a/big", Count: 1, Since: fresh, Why: "too large"},
+				},
+			},
+			stuck: map[int]stuck{0: {notReady: []string{"p"}}},
+			want: []string{
+				"problem ConditionNotTrue EC2NodeClass c: EC2NodeClass c: AMIsReady is not true; no image; kubectl describe ec2nodeclass c",
+				"> problem PodsWithoutNode Pod a/b: 3 pods wait and no node is on its way; ; kerf explain pod a/b",
+				"> problem NodePoolNotReady NodePool p: NodePool p can't launch nodes; ; kubectl describe nodepool p",
+				"> problem NodePoolNotReady NodePool q: NodePool q can't launch nodes; ; kubectl describe nodepool q",
+				"> warning ConditionNotTrue NodeClaim p-1: NodeClaim p-1: Launched is not true; the class is not ready; kubectl describe nodeclaim p-1",
+				"problem PodsWithoutNode Pod a/big: 1 pod waits and no node is on its way; too large; kerf explain pod a/big",
+			},
+		},
+		"EC2 does not answer: pods that wait for instances follow": {
+			d: Document{
+				Services: []Service{{Name: "EC2", Error: "CreateFleet: 503", Since: old}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Node: "launching"}, {Class: 1, Pod: "a/c", Count: 1, Since: old}, {Class: 2, Pod: "a/d", Count: 1, Since: old, Node: "joining"}},
+			},
+			want: []string{
+				"problem AWSServiceFails AWS EC2: AWS EC2: calls fail; CreateFleet: 503; kerf doctor",
+				"> problem PodsWithoutNode Pod a/c: 1 pod waits and no node is on its way; no decision has been made about them yet; kerf explain pod a/c",
+				"> problem PodsWithoutNode Pod a/b: 2 pods wait for instances that are not launched; they are launched as soon as EC2 answers; kerf explain pod a/b",
+			},
+		},
+		"what EC2 refuses is worse with the pods that wait for it": {
+			d: Document{
+				Closures: []Closure{{Scope: "quota", CapacityType: "on-demand", Reason: "VcpuLimitExceeded", Count: 1}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Why: "none can be launched now: VcpuLimitExceeded"}},
+			},
+			stuck: map[int]stuck{0: {refused: []string{"400 of 400: VcpuLimitExceeded"}}},
+			want: []string{
+				"problem LaunchesRefused EC2 quota: EC2 refuses launches: a quota of the account is reached; VcpuLimitExceeded; kerf doctor",
+				"> problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: VcpuLimitExceeded; kerf explain pod a/b",
+			},
+		},
+		"capacity that is short, and pods that wait for it": {
+			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}}, Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
+			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits and no node is on its way; EC2 has no capacity now for what was asked: 9 instance types in their zones; Kerf asks for others, and for these again later; kerf explain pod a/b"},
+		},
+		"a spot instance is taken back, and work is scheduled": {
+			d: Document{Interruptions: []Interruption{
+				{Node: "n1", Claim: "c1", Kind: SpotTaken, Until: now.Add(time.Minute), Pods: 3, Room: RoomComing}, {Node: "n2", Claim: "c2", Kind: WorkScheduled, Until: now.Add(48 * time.Hour), From: now.Add(47 * time.Hour), Pods: 1},
+			}},
+			want: []string{
+				"warning SpotInterruption Node n1: AWS takes back 1 spot instance; n1: 3 pods still on it; the node that replaces it is on its way; none needed: pods move first; kubectl get events -A --field-selector reason=SpotInterrupted",
+				"warning ScheduledMaintenance Node n2: AWS works on 1 instance at 3 Mar 12:00 UTC; n2: 1 pod moves from 3 Mar 11:00 UTC on; none needed: pods move first; kubectl describe nodeclaim c2",
+			},
+		},
 		"no price": {
 			d:    Document{Bill: Bill{Unpriced: 1}},
 			want: []string{"warning PriceUnknown  : 1 node has no known price; the cost does not count them; kerf doctor"},
@@ -109,8 +170,11 @@ func TestProblems(t *testing.T) {
 			for _, c := range ProblemCodes() {
 				known = append(known, c.Code)
 			}
-			for _, p := range problems(&tc.d, tc.nodes, nil) {
-				got = append(got, string(p.Level)+" "+p.Code+" "+p.Kind+" "+p.Object+": "+strings.Join([]string{p.Title, p.Text, p.Remedy}, "; "))
+			for _, p := range problems(&tc.d, behind{unwell: tc.nodes, stuck: func(class int) stuck { return tc.stuck[class] }, launching: func(name string) bool { return name == "launching" }}) {
+				got = append(got, line(p))
+				for _, f := range p.Follows {
+					got = append(got, "> "+line(f))
+				}
 				if !slices.Contains(known, p.Code) {
 					t.Errorf("the code %s is not in the table", p.Code)
 				}
@@ -120,6 +184,10 @@ func TestProblems(t *testing.T) {
 			}
 		})
 	}
+}
+
+func line(p Problem) string {
+	return string(p.Level) + " " + p.Code + " " + p.Kind + " " + p.Object + ": " + strings.Join([]string{p.Title, p.Text, p.Remedy}, "; ")
 }
 
 // TestThePageHasEveryCode: docs/watch.md says of each code when it is there and what to do first.
@@ -135,13 +203,59 @@ func TestThePageHasEveryCode(t *testing.T) {
 	}
 }
 
-// TestWhatIsBeingRemovedIsNotBlocked: its saving is on its way.
-func TestWhatIsBeingRemovedIsNotBlocked(t *testing.T) {
+// TestALineOfManyNodesHasFiguresOfNone: what is said of one node would be wrong of the others.
+func TestALineOfManyNodesHasFiguresOfNone(t *testing.T) {
+	var b blockers
 	d := &disrupt.Decision{}
-	for i, code := range []disrupt.Code{disrupt.InProgress, disrupt.Deleting, disrupt.DoNotDisrupt} {
-		d.Kept = append(d.Kept, disrupt.Kept{Node: fmt.Sprint("n", i), Saves: 10, Reasons: []disrupt.Reason{{Code: code, Pod: "a/b"}}})
+	p := &pack.Problem{}
+	for i, saves := range []string{"0.0066", "0.0500"} {
+		name := fmt.Sprint("n", i)
+		p.Nodes = append(p.Nodes, &cluster.Node{Name: name, Pool: "p"})
+		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Saves: 10, Reasons: []disrupt.Reason{{Code: disrupt.SpotToSpotOff, Want: "0", Have: saves}}})
 	}
-	if got := blocked(d, &pack.Problem{}); len(got) != 1 || got[0].Code != "DoNotDisrupt" {
-		t.Errorf("blocked: %+v", got)
+	lines := b.lines(d, p, time.Now())
+	if len(lines) != 1 || lines[0].Count != 2 || lines[0].Saves != 20 || strings.Contains(lines[0].Text, "0.0") {
+		t.Errorf("%+v", lines)
+	}
+}
+
+// TestBlockedSavingsAreSteady: what passes neither blocks nor takes the place of what does; what is being saved is not blocked.
+func TestBlockedSavingsAreSteady(t *testing.T) {
+	var b blockers
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p := &pack.Problem{Nodes: []*cluster.Node{{Name: "n", Pool: "p"}}}
+	for i, step := range []struct {
+		after time.Duration
+		code  disrupt.Code
+		saves catalog.MicroUSD
+		want  string
+	}{
+		{0, disrupt.Nominated, 10, ""},
+		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
+		{time.Second, disrupt.TakesPods, 0, "DoNotDisrupt 10"},
+		{time.Second, disrupt.DoNotDisrupt, 0, "DoNotDisrupt 10"}, // how much is not known this time
+		{time.Second, disrupt.PendingPods, 10, "DoNotDisrupt 10"},
+		{time.Second, disrupt.BudgetUsed, 7, "BudgetUsed 7"},
+		{time.Second, disrupt.NotCheaper, 0, ""}, // it is kept because nothing is cheaper
+		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
+		{time.Second, disrupt.InProgress, 10, ""},
+		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
+		{blockedFor - time.Second, disrupt.TakesPods, 0, "DoNotDisrupt 10"},
+		{time.Second, disrupt.TakesPods, 0, ""},
+		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
+		{time.Second, "", 0, ""}, // nothing keeps it
+	} {
+		now = now.Add(step.after)
+		d := &disrupt.Decision{}
+		if step.code != "" {
+			d.Kept = []disrupt.Kept{{Node: "n", Saves: step.saves, Reasons: []disrupt.Reason{{Code: step.code, Pod: "a/b"}}}}
+		}
+		got := ""
+		for _, l := range b.lines(d, p, now) {
+			got = fmt.Sprint(l.Code, " ", int64(l.Saves))
+		}
+		if got != step.want {
+			t.Errorf("step %d, %s: %q is blocked, want %q", i, step.code, got, step.want)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // unplaced is why pods of a class found no place in the last decision, by the class's ID.
 type unplaced struct {
 	mu  sync.Mutex
-	why map[string]string
+	why map[string]stuck
 }
 
 // Planned takes in what a decision on pending pods left without a place.
@@ -22,18 +22,20 @@ func (o *Overview) Planned(p *plan.Plan) {
 	if o == nil || p == nil {
 		return
 	}
-	why := make(map[string]string, len(p.Unplaced))
+	why := make(map[string]stuck, len(p.Unplaced))
 	for i := range p.Unplaced {
-		u := &p.Unplaced[i]
-		var said []string
-		for _, c := range plan.Summary(u.Reasons) {
-			said = append(said, c.Text)
-		}
-		why[u.ClassID] = strings.Join(said[:min(len(said), clauses)], "; ")
+		why[p.Unplaced[i].ClassID] = stuckBy(&p.Unplaced[i])
 	}
 	o.unplaced.mu.Lock()
 	defer o.unplaced.mu.Unlock()
 	o.why = why
+}
+
+// stuck is why the pods of a class, by its number, found no place.
+func (o *Overview) stuck(class int) stuck {
+	o.unplaced.mu.Lock()
+	defer o.unplaced.mu.Unlock()
+	return o.why[o.classes.id(class)]
 }
 
 const (
@@ -61,7 +63,7 @@ func (o *Overview) waiting(p *pack.Problem) (lines []Waiting, more int) {
 			i, at[k] = len(out), len(out)
 			out = append(out, Waiting{Class: k.class, Pod: pod.String(), Since: pod.CreatedAt.UTC(), Node: node})
 			if node == "" {
-				out[i].Why = cmp.Or(pod.Class.Unplaceable, why[pod.Class.ID])
+				out[i].Why = cmp.Or(pod.Class.Unplaceable, why[pod.Class.ID].why)
 			}
 		}
 		out[i].Count++

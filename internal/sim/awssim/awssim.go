@@ -280,7 +280,7 @@ func (s *Server) Env() []string {
 
 // EnvFor is Env for another identity.
 func (s *Server) EnvFor(key world.AccessKey) []string {
-	env := []string{"AWS_REGION=" + s.World.Region(), "AWS_ACCESS_KEY_ID=" + key.ID, "AWS_SECRET_ACCESS_KEY=" + key.Secret, "AWS_EC2_METADATA_DISABLED=true"}
+	env := []string{"AWS_REGION=" + s.World.Region(), "AWS_ACCESS_KEY_ID=" + key.ID, "AWS_SECRET_ACCESS_KEY=" + key.Secret, "AWS_ACCOUNT_ID=" + s.World.Account(), "AWS_EC2_METADATA_DISABLED=true"}
 	if key.SessionToken != "" {
 		env = append(env, "AWS_SESSION_TOKEN="+key.SessionToken)
 	}
