@@ -134,7 +134,7 @@ func statusFindings(r *status.Report) *findings {
 	for _, c := range overview.ProblemCodes() {
 		out.rules = append(out.rules, rule{c.Code, "not: " + c.Means, c.Means})
 	}
-	for _, p := range r.Problems {
+	add := func(p *overview.Problem) {
 		x := finding{rule: p.Code, level: levelWarning, message: p.Title, remedy: p.Remedy}
 		if p.Level == overview.Bad {
 			x.level = levelError
@@ -146,6 +146,12 @@ func statusFindings(r *status.Report) *findings {
 			x.evidence = []string{p.Text}
 		}
 		out.found = append(out.found, x)
+	}
+	for i := range r.Problems {
+		add(&r.Problems[i])
+		for j := range r.Problems[i].Follows {
+			add(&r.Problems[i].Follows[j])
+		}
 	}
 	return out
 }

@@ -86,7 +86,7 @@ func (r *Report) Verdict() string {
 func (r *Report) writeProblems(b *strings.Builder) {
 	const indent = "         "
 	for _, p := range r.Problems {
-		fmt.Fprintf(b, "%-9s%s%s\n", strings.ToUpper(string(p.Level)), p.Title, r.times(p))
+		fmt.Fprintf(b, "%-9s%s%s\n", strings.ToUpper(string(p.Level)), p.Title, r.times(&p))
 		if p.Text != "" {
 			fmt.Fprintf(b, "%s%s\n", indent, strings.ReplaceAll(p.Text, "\n", "\n"+indent))
 		}
@@ -94,17 +94,24 @@ func (r *Report) writeProblems(b *strings.Builder) {
 			fmt.Fprintf(b, "%s%s %s\n", indent, p.Kind, p.Object)
 		}
 		fmt.Fprintf(b, "%sfix: %s\n", indent, p.Remedy)
+		for i := range p.Follows {
+			f := &p.Follows[i]
+			fmt.Fprintf(b, "%stherefore: %s%s\n", indent, f.Title, r.times(f))
+		}
 	}
 }
 
 // times says since when, and until when.
-func (r *Report) times(p overview.Problem) string {
+func (r *Report) times(p *overview.Problem) string {
 	out := ""
 	if !p.Since.IsZero() {
 		out += ", for " + r.ago(p.Since)
 	}
 	if !p.Until.IsZero() {
 		out += ", until " + p.Until.UTC().Format("15:04:05 MST")
+		if left := p.Until.Sub(r.At); left > 0 {
+			out += " (in " + duration.HumanDuration(left) + ")"
+		}
 	}
 	return out
 }
@@ -135,7 +142,7 @@ func (r *Report) writeCost(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 		for _, k := range c.Constraints {
-			fmt.Fprintf(b, "         %s of it for %s of %s\n", PerHour(k.Costs), k.Kind, plan.Count(k.Workloads, "workload"))
+			fmt.Fprintf(b, "         %s of it for %s of %s\n", PerHour(k.Costs), k.Kind, named(k.Named, k.Workloads, few+1))
 		}
 	case c.FloorError != "":
 		fmt.Fprintf(b, "floor    not found: %s\n", c.FloorError)

@@ -84,3 +84,26 @@ func TestAFloorThatIsNotComparable(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
+
+func TestACauseHasWhatFollowsFromIt(t *testing.T) {
+	d := many()
+	d.Problems = []overview.Problem{
+		{Code: overview.NotTrue, Level: overview.Bad, Title: "EC2NodeClass a: AMIsReady is not true", Text: "no image", Remedy: "r", Follows: []overview.Problem{{Title: "3 pods wait", Since: d.At.Add(-time.Minute)}}},
+		{Code: overview.TakenBack, Level: overview.Warn, Title: "AWS takes back 1 spot instance", Text: "n1: 2 pods still on it", Until: d.At.Add(90 * time.Second), Remedy: "none"},
+	}
+	var b strings.Builder
+	if err := Of(d, nil, "").WriteProblems(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `PROBLEM  EC2NodeClass a: AMIsReady is not true
+         no image
+         fix: r
+         therefore: 3 pods wait, for 60s
+WARNING  AWS takes back 1 spot instance, until 12:01:30 UTC (in 90s)
+         n1: 2 pods still on it
+         fix: none
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
-	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
@@ -53,7 +55,7 @@ var lists = [tabs]list{
 	},
 	decisionsTab: {
 		name: "Decisions", none: "No decision is kept yet.", count: func(m *Model) int { return len(m.doc.Decisions) }, entry: (*Model).decisionEntry,
-		columns: []column{{title: "TIME", width: 8}, {title: "DECISION", width: 8}, {title: "WHAT WAS DECIDED"}},
+		columns: []column{{title: "TIME", width: 8}, {title: "DECISION", width: 16}, {title: "WHAT WAS DECIDED"}},
 	},
 	eventsTab: {
 		name: "Events", none: "No event yet.", count: func(m *Model) int { return len(m.doc.Events) }, entry: (*Model).eventEntry,
@@ -208,13 +210,13 @@ func (m *Model) blockedEntry(i int) entry {
 
 func (m *Model) decisionEntry(i int) entry {
 	s := &m.doc.Decisions[i]
-	e := entry{cells: []string{m.clock(s.At), s.ID, decided(s)}}
+	e := entry{cells: []string{m.clock(s.At), s.ID, s.Text()}}
 	if s.Unplaced > 0 {
 		e.level = overview.Bad
 	}
 	e.open = func() *detail {
 		d := &detail{
-			title: "Decision " + s.ID, head: []string{decided(s)},
+			title: "Decision " + s.ID, head: []string{s.Text()},
 			ask: func(ctx context.Context, l *overview.Link) (*overview.Explanation, error) {
 				return l.Decision(ctx, s.ID)
 			},
@@ -225,27 +227,6 @@ func (m *Model) decisionEntry(i int) entry {
 		return d
 	}
 	return e
-}
-
-// decided says what a decision came to.
-func decided(s *decisions.Summary) string {
-	var words []string
-	if s.NewNodes > 0 {
-		words = append(words, "launch "+counted(s.NewNodes, "node")+" for "+perHour(s.Price))
-	}
-	if s.Placed > 0 {
-		words = append(words, counted(s.Placed, "pod")+" on nodes that exist")
-	}
-	if s.Unplaced > 0 {
-		words = append(words, counted(s.Unplaced, "pod")+" without a place")
-	}
-	if s.Moves > 0 {
-		words = append(words, counted(s.Moves, "disruption")+" begun")
-	}
-	if len(words) == 0 {
-		return "nothing to do"
-	}
-	return strings.Join(words, ", ")
 }
 
 func (m *Model) eventEntry(i int) entry {
@@ -269,10 +250,25 @@ func (m *Model) problemEntry(i int) entry {
 	if p.Text != "" {
 		text += ": " + p.Text
 	}
+	if n := len(p.Follows); n > 0 {
+		text = fmt.Sprintf("%s (+%d that follow): %s", p.Title, n, p.Text)
+	}
+	when := m.ago(p.Since)
+	if left := p.Until.Sub(m.now); p.Since.IsZero() && left > 0 {
+		when = "-" + duration.HumanDuration(left) // until it ends
+	}
 	return entry{
-		level: p.Level, cells: []string{string(p.Level), m.ago(p.Since), text},
+		level: p.Level, cells: []string{string(p.Level), when, text},
 		open: func() *detail { return m.problemDetail(p) },
 	}
+}
+
+// left is how long it is until then.
+func left(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return ", in " + duration.HumanDuration(d)
 }
 
 func (m *Model) problemDetail(p *overview.Problem) *detail {
@@ -287,9 +283,19 @@ func (m *Model) problemDetail(p *overview.Problem) *detail {
 		d.head = append(d.head, "since:   "+p.Since.In(m.now.Location()).Format("2006-01-02 15:04:05 MST")+", "+m.ago(p.Since))
 	}
 	if !p.Until.IsZero() {
-		d.head = append(d.head, "until:   "+p.Until.In(m.now.Location()).Format("2006-01-02 15:04:05 MST"))
+		d.head = append(d.head, "until:   "+p.Until.In(m.now.Location()).Format("2006-01-02 15:04:05 MST")+left(p.Until.Sub(m.now)))
 	}
 	d.head = append(d.head, "what to do:  "+p.Remedy)
+	if len(p.Follows) > 0 {
+		d.head = append(d.head, "", "what follows from it:")
+		for i := range p.Follows {
+			line := "  " + p.Follows[i].Title
+			if text := p.Follows[i].Text; text != "" {
+				line += ": " + text
+			}
+			d.head = append(d.head, line)
+		}
+	}
 	switch p.Kind {
 	case "Pod":
 		namespace, pod, _ := strings.Cut(p.Object, "/")
