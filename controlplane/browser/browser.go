@@ -155,8 +155,7 @@ func (b *Browser) Picture(file string) error {
 // Key presses keys on an element, one after the other.
 func (b *Browser) Key(selector string, keys ...string) error {
 	for _, key := range keys {
-		const press = `(() => { const e = document.querySelector(%q); e.focus(); const d = document.querySelector('dialog[open]');
-			if (%[2]q === 'Escape' && d) d.close(); else e.dispatchEvent(new KeyboardEvent('keydown', { key: %[2]q, bubbles: true })); return true; })()`
+		const press = `(() => { const e = document.querySelector(%q); e.focus(); e.dispatchEvent(new KeyboardEvent('keydown', { key: %q, bubbles: true })); return true; })()`
 		if _, err := Eval[bool](b, fmt.Sprintf(press, selector, key)); err != nil {
 			return err
 		}

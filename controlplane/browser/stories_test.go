@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/controlplane/harness"
 	"github.com/kerf-sh/kerf/internal/local"
 	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/event"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/web"
 )
@@ -91,6 +92,30 @@ func (s *stage) picture(name string) {
 	must(s, s.Picture(filepath.Join(dir, name+".png")))
 }
 
+// oneCard fails where what follows from a problem has a card of its own.
+func (s *stage) oneCard() {
+	s.Helper()
+	must(s, s.Await(soon, `document.querySelectorAll('#s-problems .body > ul > li.bad').length === 1 && document.querySelectorAll('#s-problems ul.follows > li').length > 0`))
+}
+
+// pictures writes what is seen at three sizes, light and dark, where pictures are asked for.
+func (s *stage) pictures(name string) {
+	s.Helper()
+	if os.Getenv("KERF_PICTURES") == "" {
+		return
+	}
+	for _, v := range []View{{1440, 900, false}, {1440, 900, true}, {900, 1100, false}, {900, 1100, true}, {420, 860, false}, {420, 860, true}} {
+		s.look(v)
+		eval[bool](s.T, s.Browser, `(scrollTo(0, 0), true)`)
+		as := fmt.Sprintf("%s-%d", name, v.Width)
+		if v.Dark {
+			as += "-dark"
+		}
+		s.picture(as)
+	}
+	s.look(View{Width: 1440, Height: 900})
+}
+
 // TestStories plays what happens to a cluster, and reads the page as a person would.
 func TestStories(t *testing.T) {
 	s := newStage(t)
@@ -105,29 +130,53 @@ func TestStories(t *testing.T) {
 	must(s, s.Await(soon, `document.getElementById('f-floor').textContent.startsWith('$')`))
 	s.says("s-savings", "podAntiAffinity")
 	s.says("s-aws", "Notices of interruptions arrive by the queue shop.")
-	for _, v := range []View{{1440, 900, false}, {1440, 900, true}, {420, 860, false}} {
-		s.look(v)
-		name := fmt.Sprintf("calm-%d", v.Width)
-		if v.Dark {
-			name += "-dark"
-		}
-		s.picture(name)
-	}
-	s.look(View{Width: 1440, Height: 900})
+	s.says("where", "us-east-1 · account 123456789012")
+	s.says("f-month", "$")
+	s.says("chart", "known since")
+	s.pictures("calm")
 
 	s.story("a node is opened by keyboard", func() {
 		must(s, s.Key("#canvas", "ArrowRight", "Enter"))
 		s.says("detail", "launched:")
 		s.says("detail", "why:")
-		s.picture("node")
-		must(s, s.Key("body", "Escape"))
+		if !eval[bool](t, s.Browser, `document.getElementById('detail').getBoundingClientRect().left >= document.getElementById('canvas-box').getBoundingClientRect().right`) {
+			t.Error("the details lie over the map")
+		}
+		if at := eval[string](t, s.Browser, `document.activeElement.id`); at != "detail-title" {
+			t.Errorf("the focus is on %q, want the title of the details", at)
+		}
+		s.pictures("node")
+		must(s, s.Key("#detail-title", "Escape"))
 		must(s, s.Await(soon, `!document.getElementById('detail').open`))
+		if at := eval[string](t, s.Browser, `document.activeElement.id`); at != "canvas" {
+			t.Errorf("after the details the focus is on %q, want the map", at)
+		}
+	})
+
+	s.story("a decision bears the id of its line in the log", func() {
+		id := eval[string](t, s.Browser, `document.querySelector('#s-decisions code').textContent`)
+		logs, err := filepath.Glob(filepath.Join(s.cluster.StateDir, "controller*.log"))
+		must(s, err)
+		said := ""
+		for _, name := range logs {
+			text, err := os.ReadFile(name)
+			must(s, err)
+			said += string(text)
+		}
+		if len(id) != 16 || !strings.Contains(said, id) {
+			t.Errorf("the log does not have %q", id)
+		}
+		must(s, s.Click("#s-decisions button.link"))
+		must(s, s.Await(soon, `document.getElementById('detail-body').innerText.length > 40`))
+		s.says("detail-title", id)
+		must(s, s.Key("#detail-title", "Escape"))
 	})
 
 	s.story("pods that no node can hold", func() {
 		s.apply(deployment("odd", 3, "1", "1Gi", "nodeSelector: {kubernetes.io/arch: s390x}"))
 		s.says("s-problems", "3 pods wait and no node is on its way")
 		s.says("s-waiting", "3 × default/odd")
+		s.pictures("stuck-list")
 		must(s, s.Click(`#s-waiting button.link`))
 		s.says("detail", "cheapest single change")
 		s.picture("stuck")
@@ -141,8 +190,8 @@ func TestStories(t *testing.T) {
 		must(s, err)
 		s.apply(deployment("late", 8, "2", "2Gi", ""))
 		s.says("s-aws", "Not asked for now")
-		s.says("s-problems", "pods wait")
-		s.picture("no-capacity")
+		s.says("s-problems", "EC2 has no capacity")
+		s.pictures("no-capacity")
 		must(s, s.aws.ClearFaults(t.Context()))
 		s.remove("late")
 	})
@@ -151,8 +200,10 @@ func TestStories(t *testing.T) {
 		_, err := s.aws.AddFault(t.Context(), world.Fault{ID: "down", Kind: world.FaultError, Service: "ec2", Status: 503, Code: "ServiceUnavailable"})
 		must(s, err)
 		s.apply(deployment("more", 30, "2", "2Gi", ""))
-		s.says("s-problems", "AWS ec2: calls fail")
-		s.picture("aws-down")
+		s.says("s-problems", "AWS EC2: calls fail")
+		s.says("s-problems", "pods wait for instances that are not launched")
+		s.oneCard()
+		s.pictures("aws-down")
 		must(s, s.aws.ClearFaults(t.Context()))
 		must(s, s.Await(soon, `!document.getElementById('s-problems').innerText.includes("calls fail")`))
 		must(s, s.Await(soon, `document.getElementById('f-waiting').textContent === '0'`))
@@ -162,16 +213,28 @@ func TestStories(t *testing.T) {
 	s.story("AWS takes an instance back", func() {
 		instances, err := s.aws.Instances(t.Context())
 		must(s, err)
+		taken := ""
 		for _, i := range instances {
 			if i.CapacityType == "spot" && i.State == "running" {
+				taken = i.ID
 				must(s, s.aws.Interrupt(t.Context(), i.ID, time.Minute))
 				break
 			}
 		}
 		s.says("s-problems", "AWS takes back 1 spot instance")
+		s.says("s-interruptions", "left until its pods have to be gone")
+		s.pictures("interrupted")
+		for _, i := range instances {
+			if i.State == "running" && i.ID != taken {
+				_, err := s.aws.SendEvent(t.Context(), event.Request{Kind: event.ScheduledChange, Instance: i.ID, Code: "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", Start: time.Now().Add(72 * time.Hour)})
+				must(s, err)
+				break
+			}
+		}
+		s.says("s-problems", "AWS works on 1 instance at")
+		s.says("s-interruptions", "until AWS begins")
 		must(s, s.Choose("events-of", "interruptions"))
 		s.says("s-events", "SpotInterrupted")
-		s.picture("interruption")
 		must(s, s.Choose("events-of", ""))
 	})
 
@@ -186,14 +249,18 @@ func TestStories(t *testing.T) {
 		s.says("s-savings", "Savings that are blocked")
 		s.says("s-savings", "PodDisruptionBudget")
 		must(s, s.Choose("colour", "hold"))
-		s.picture("blocked")
+		s.pictures("blocked")
 		must(s, s.Choose("colour", "pool"))
 	})
 
 	s.story("a class that can't launch", func() {
 		s.apply(strings.ReplaceAll(class, "amiSelectorTerms: [{alias: al2023@latest}]", "amiFamily: AL2023\n  amiSelectorTerms: [{id: ami-00000000000000000}]"))
 		s.says("s-problems", "EC2NodeClass shop")
-		s.picture("broken-class")
+		s.apply(deployment("next", 40, "3", "2Gi", "")) // more than there is room for
+		s.says("s-problems", "pods wait and no node is on its way")
+		s.oneCard()
+		s.pictures("broken-class")
+		s.remove("next")
 		s.apply(class + "  amiFamily: AL2023\n")
 		must(s, s.Await(soon, `!document.getElementById('s-problems').innerText.includes('EC2NodeClass shop')`))
 	})

@@ -41,7 +41,7 @@ users of this host see nothing.`,
 }
 
 func (f *uiFlags) run(ctx context.Context, out, notices io.Writer) error {
-	page := web.New(web.Options{Connect: f.controller.connect})
+	page := web.New(web.Options{Connect: f.controller.connect, API: f.controller.cluster.config})
 	if err := page.Dial(ctx); err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 )
@@ -34,6 +36,8 @@ type Options struct {
 	Connect func(context.Context) (Connection, error)
 	// FloorEvery is how often the floor is found anew while somebody looks; 0: as Floors does.
 	FloorEvery time.Duration
+	// API leads to the API server, which knows what nodes have in use where there is a metrics API; nil: that is not shown.
+	API func() (*rest.Config, error)
 }
 
 // Server serves the page.
@@ -44,12 +48,14 @@ type Server struct {
 	key   string
 	mux   *http.ServeMux
 	floor overview.Floors
+	usage usageReader
 }
 
 // New makes a server. Who knows the URL of Address may look; others on the same host may not.
 func New(o Options) *Server {
 	s := &Server{link: overview.NewLink(o.Connect), key: rand.Text(), mux: http.NewServeMux()}
 	s.floor.Every, s.floor.Problem = o.FloorEvery, s.link.Problem
+	s.usage.config = o.API
 	page, err := fs.Sub(files, "page")
 	if err != nil {
 		panic(err) // it is embedded
@@ -57,6 +63,7 @@ func New(o Options) *Server {
 	s.mux.Handle("GET /", http.FileServerFS(page))
 	s.mux.HandleFunc("GET /api/overview", s.serveOverview)
 	s.mux.HandleFunc("GET /api/floor", s.serveFloor)
+	s.mux.HandleFunc("GET /api/usage", s.serveUsage)
 	s.mux.HandleFunc("GET /api/nodes/{name}", s.serveNode)
 	s.mux.HandleFunc("GET /api/pods/{namespace}/{name}", s.servePod)
 	s.mux.HandleFunc("GET /api/decisions/{id}", s.serveDecision)

@@ -18,10 +18,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/web"
 )
 
-// serve serves the page over a way to a controller, and returns its address and a browser that has opened it.
-func serve(t *testing.T, connect func(context.Context) (web.Connection, error)) (address string, browser *http.Client) {
+// serve serves the page, and returns its address and a browser that has opened it.
+func serve(t *testing.T, o web.Options) (address string, browser *http.Client) {
 	t.Helper()
-	page := web.New(web.Options{Connect: connect})
+	page := web.New(o)
 	t.Cleanup(page.Close)
 	server := httptest.NewServer(page)
 	t.Cleanup(server.Close)
@@ -66,7 +66,7 @@ func controller(t *testing.T) *httptest.Server {
 
 func TestOnlyWhoKnowsTheKeyLooks(t *testing.T) {
 	c := controller(t)
-	address, browser := serve(t, func(context.Context) (web.Connection, error) { return web.Connection{URL: c.URL}, nil })
+	address, browser := serve(t, web.Options{Connect: func(context.Context) (web.Connection, error) { return web.Connection{URL: c.URL}, nil }})
 	if code, text := get(t, browser, address+"/api/overview"); code != http.StatusOK || !strings.Contains(text, `"cluster":"shop"`) {
 		t.Errorf("the one who opened the address gets %d %s", code, text)
 	}
@@ -96,14 +96,14 @@ func TestAnotherControllerIsFoundWhenOneIsGone(t *testing.T) {
 	gone.Close()
 	c := controller(t)
 	asked, closed := 0, 0
-	address, browser := serve(t, func(context.Context) (web.Connection, error) {
+	address, browser := serve(t, web.Options{Connect: func(context.Context) (web.Connection, error) {
 		asked++
 		url := gone.URL
 		if asked > 1 {
 			url = c.URL
 		}
 		return web.Connection{URL: url, Close: func() { closed++ }}, nil
-	})
+	}})
 	if code, text := get(t, browser, address+"/api/overview"); code != http.StatusOK {
 		t.Errorf("after the leader has changed the page gets %d %s", code, text)
 	}
@@ -129,7 +129,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"no controller":       {func(context.Context) (web.Connection, error) { return web.Connection{}, errors.New("nobody leads") }, 502, "nobody leads"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			address, browser := serve(t, tc.connect)
+			address, browser := serve(t, web.Options{Connect: tc.connect})
 			code, text := get(t, browser, address+"/api/overview")
 			var said struct {
 				Error string `json:"error"`

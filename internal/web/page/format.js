@@ -7,6 +7,11 @@ export function money(micro) {
   return (d < 0 ? '−$' : '$') + a.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 export const perHour = (micro) => money(micro) + '/h';
+/** For a month of 730 hours, in whole dollars where there are some. */
+export function perMonth(micro) {
+  const d = (micro * 730) / 1e6;
+  return '$' + d.toLocaleString('en', { maximumFractionDigits: d < 10 ? 2 : 0 });
+}
 export const percent = (x) => (x < 0 ? '−' : '') + Math.abs(x * 100).toFixed(Math.abs(x) < 0.1 ? 1 : 0) + ' %';
 export const count = (n, noun) => n.toLocaleString('en') + ' ' + noun + (n === 1 ? '' : 's');
 export const cores = (milli) => (milli / 1000).toLocaleString('en', { maximumFractionDigits: milli < 10000 ? 2 : 0 });
@@ -26,6 +31,19 @@ export function ago(iso, now = Date.now()) {
   if (s < 129600) return Math.round(s / 3600) + ' h';
   return Math.round(s / 86400) + ' d';
 }
+/** How long it is until a time; empty once it has come. */
+export function until(iso, now = Date.now()) {
+  const s = Math.ceil((Date.parse(iso) - now) / 1000);
+  if (s <= 0) return '';
+  if (s < 600) return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, '0')} min`;
+  if (s < 5400) return Math.round(s / 60) + ' min';
+  if (s < 129600) return Math.round(s / 3600) + ' h';
+  return Math.round(s / 86400) + ' d';
+}
+/** A time that counts down by itself. */
+export const countdown = (iso) => el('time', { class: 'countdown', datetime: iso }, until(iso) || 'now');
+setInterval(() => { for (const e of document.querySelectorAll('time.countdown')) e.textContent = until(e.getAttribute('datetime')) || 'now'; }, 1000);
+export const date = (iso) => new Date(iso).toLocaleString([], { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hour12: false });
 export const clock = (iso) => new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
 /** An element with attributes and children; text is never read as HTML. */

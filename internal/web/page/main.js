@@ -1,12 +1,12 @@
 // Asks for news, and has them shown.
 
-import { explainDecision, explainNode, explainPod, merge, model, readFloor, readOverview, use } from './model.js';
+import { explainDecision, explainNode, explainPod, merge, model, readFloor, readOverview, readUsage, use } from './model.js';
 import * as map from './map.js';
 import { drawChart } from './chart.js';
 import { figures, panels } from './panels.js';
 import { ago, bytes, cores, el, percent, perHour } from './format.js';
 
-const pollEvery = 2000, floorEvery = 4000, retryEvery = 3000;
+const pollEvery = 2000, floorEvery = 4000, usageEvery = 15000, retryEvery = 3000;
 const $ = (id) => document.getElementById(id);
 
 // --- theme -----------------------------------------------------------------------------------------------------------
@@ -22,32 +22,61 @@ $('theme').onclick = () => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { map.readTheme(); map.draw(); showLegend(); });
 
 // --- details ---------------------------------------------------------------------------------------------------------
+// They are shown beside the map, over the lists; on a narrow screen over everything. What was opened last is what is asked for: a
+// slow answer about something else comes too late.
+let asked = 0, openedFrom = null;
+const narrow = matchMedia('(max-width: 900px)');
 async function openDetail(title, head, read, file) {
+  const mine = ++asked;
   $('detail-title').textContent = title;
   $('detail-file').hidden = !file;
   if (file) $('detail-file').href = file;
   const text = el('pre', {}, 'asking …'), extra = el('div', {});
   $('detail-body').replaceChildren(...head, text, extra);
-  if (!$('detail').open) $('detail').showModal();
+  if (!$('detail').open) {
+    openedFrom = document.activeElement;
+    if (narrow.matches) $('detail').showModal(); else { beside(); $('detail').show(); }
+    document.body.dataset.detail = 'open';
+  }
+  $('detail-title').focus({ preventScroll: true });
+  $('detail').scrollTop = 0;
   try {
     const a = await read();
+    if (mine !== asked) return;
     text.textContent = a.text;
     if (a.pods?.length) {
       extra.append(el('h3', {}, `Pods (${a.pods.length})`), el('div', { class: 'scroll' }, el('table', {},
         el('thead', {}, el('tr', {}, ['pod', 'CPU', 'memory', ''].map((h) => el('th', { scope: 'col' }, h)))),
         el('tbody', {}, a.pods.map((p) => el('tr', {}, el('td', {}, p.daemon ? p.pod : el('button', { type: 'button', class: 'link', onclick: () => openPod(p.pod) }, p.pod)), el('td', { class: 'number' }, cores(p.cpu)), el('td', { class: 'number' }, bytes(p.memory)), el('td', {}, p.daemon ? 'daemon' : '')))))));
     }
-  } catch (e) { text.textContent = 'This could not be found out: ' + e.message; text.className = 'bad'; }
+  } catch (e) { if (mine !== asked) return; text.textContent = 'This could not be found out: ' + e.message; text.className = 'bad'; }
 }
 function openNode(nameOrNode) {
   const n = typeof nameOrNode === 'string' ? model.nodes.get(nameOrNode) : nameOrNode;
   if (!n) return;
-  openDetail(n.name, [el('ul', { class: 'plain' }, map.describe(n).map((l) => el('li', {}, l)))], () => explainNode(n.name));
+  showTip(null);
+  map.hold(n.name);
+  openDetail(n.name, [el('ul', { class: 'plain' }, map.describe(n).filter((l) => !l.startsWith('Kept: ')).map((l) => el('li', {}, l)))], () => explainNode(n.name));
 }
-const openPod = (pod) => openDetail(pod, [], () => explainPod(pod));
+const openPod = (pod) => { map.hold(''); openDetail(pod, [], () => explainPod(pod)); };
 const openDecision = (id) => openDetail('Decision ' + id, [], () => explainDecision(id), `api/decisions/${encodeURIComponent(id)}/file`);
 $('detail-close').onclick = () => $('detail').close();
-$('detail').addEventListener('click', (e) => { if (e.target === $('detail')) $('detail').close(); });
+$('detail').addEventListener('click', (e) => { if (e.target === $('detail') && narrow.matches) $('detail').close(); });
+$('detail').addEventListener('close', () => {
+  asked++;
+  delete document.body.dataset.detail;
+  map.hold('');
+  if (openedFrom?.isConnected) openedFrom.focus({ preventScroll: true });
+});
+document.addEventListener('keydown', (e) => { if (e.key === 'Escape' && $('detail').open) $('detail').close(); });
+
+/** Puts the details over the lists: below the header, as wide as they are. */
+function beside() {
+  const lists = $('side').getBoundingClientRect(), top = Math.max(0, document.querySelector('header').getBoundingClientRect().bottom);
+  $('detail').style.setProperty('--top', top + 'px');
+  $('detail').style.setProperty('--width', lists.width + 'px');
+}
+for (const news of ['resize', 'scroll']) addEventListener(news, () => { if ($('detail').open) beside(); }, { passive: true });
 
 // --- map and table ---------------------------------------------------------------------------------------------------
 function showTip(n, x, y) {
@@ -143,8 +172,15 @@ async function pollFloor() {
   }
   setTimeout(pollFloor, model.floor?.bound === undefined && !model.floor?.error ? 1500 : floorEvery);
 }
+async function pollUsage() {
+  if (!document.hidden && !model.failed && model.doc) {
+    try { model.usage = await readUsage(); } catch { /* as above */ }
+  }
+  setTimeout(pollUsage, model.doc ? usageEvery : 1000);
+}
 document.addEventListener('visibilitychange', () => { if (!document.hidden && model.doc) fresh(); });
 
 map.readTheme();
 poll();
 pollFloor();
+pollUsage();

@@ -12,6 +12,7 @@ let groups = [];        // [{label, x, y}]
 let rows = [];          // for arrow keys: lists of indices into placed
 let chosen = '';        // the name of the node that the keyboard is on
 let hovered = '';
+let held = '';          // the name of the node whose details are open
 let options = { colour: 'pool', group: 'pool', find: '', zoom: 1 };
 let palette = new Map(); // of the values of the colour, in their order of size
 let moves = new Map();
@@ -234,8 +235,8 @@ function drawNode(g, p) {
     g.fillText(fit(g, words, side - 10 - pw), x + 5, y + 13);
     if (pw) { g.fillStyle = theme['--faint']; g.fillText(price, x + side - pw, y + 13); }
   }
-  if (n.name === chosen || n.name === hovered) {
-    g.lineWidth = 2.5; g.strokeStyle = theme['--focus']; g.strokeRect(x - 1, y - 1, side + 2, side + 2);
+  if (n.name === chosen || n.name === hovered || n.name === held) {
+    g.lineWidth = n.name === held ? 4 : 2.5; g.strokeStyle = theme['--focus']; g.strokeRect(x - 1, y - 1, side + 2, side + 2);
   }
 }
 
@@ -270,6 +271,13 @@ export function repaint() {
 }
 
 export function set(changes) { options = { ...options, ...changes }; draw(); }
+/** Marks the node whose details are open, and scrolls to it; none without a name. */
+export function hold(name) {
+  held = name;
+  const p = placed.find((x) => x.node.name === name);
+  if (p && (p.y < box.scrollTop || p.y + p.side > box.scrollTop + box.clientHeight)) box.scrollTop = Math.max(0, p.y - box.clientHeight / 3);
+  repaint();
+}
 export const zoom = (by) => set({ zoom: Math.min(8, Math.max(0.5, options.zoom * by)) });
 export const nothingFound = () => placed.length === 0 && model.nodes.size > 0;
 
@@ -281,6 +289,8 @@ export function describe(n) {
   lines.push([n.type || 'no instance type yet', n.zone, n.capacityType, n.price ? perHour(n.price) : ''].filter(Boolean).join(' · '));
   lines.push(`${n.state}, ${ago(n.created)} old${n.pool ? ', NodePool ' + n.pool : n.claim ? '' : ', not managed by Kerf'}`);
   lines.push(`CPU ${cores(n.cpu.used)} of ${cores(n.cpu.has)}, memory ${bytes(n.memory.used)} of ${bytes(n.memory.has)}, ${n.pods.used} of ${n.pods.has} pods; ${percent(u.part)} of its ${u.resource} asked for`);
+  const inUse = model.usage[n.name];
+  if (inUse) lines.push(`In use: CPU ${cores(inUse.cpu)} (${percent(inUse.cpu / n.cpu.has)}), memory ${bytes(inUse.memory)} (${percent(inUse.memory / n.memory.has)})`);
   if (move) lines.push(`${move.begun ? 'Being removed' : 'About to be removed'}: ${move.why}`);
   else if (n.hold) lines.push(`Kept: ${n.hold.text}${n.hold.saves ? '; removing it would save ' + perHour(n.hold.saves) : ''}`);
   return lines;

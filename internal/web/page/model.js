@@ -2,7 +2,7 @@
 
 export const model = {
   version: '', doc: null, live: [], nodes: new Map(), classes: [], history: [], events: [],
-  floor: null, failed: '', heardAt: 0, generation: 0,
+  floor: null, failed: '', heardAt: 0, now: null, usage: {}, generation: 0,
 };
 
 const historyMost = 1440, eventsMost = 300;
@@ -20,9 +20,20 @@ export function merge(doc) {
   if (doc.full || doc.nodes.length || (doc.gone || []).length) model.generation++;
   // The controller's history has a point a minute; what is seen meanwhile is added.
   const at = Date.parse(doc.at), last = model.live.at(-1);
-  if (!last || last.running !== doc.bill.running || at - last.t > 30000) model.live.push({ t: at, running: doc.bill.running });
+  const now = { t: at, running: doc.bill.running, ...counts(doc) };
+  if (!last || ['running', 'nodes', 'pods', 'waiting'].some((k) => last[k] !== now[k]) || at - last.t > 30000) model.live.push(now);
+  model.now = now;
   model.live = model.live.slice(-2 * historyMost);
   model.version = doc.version; model.doc = doc; model.failed = ''; model.heardAt = Date.now();
+}
+
+/** Nodes that Kerf launched, pods that run, DaemonSets' included, and pods that wait. What a node has in use counts pods that room is kept for. */
+function counts(doc) {
+  let nodes = 0, used = 0;
+  for (const n of model.nodes.values()) { used += n.pods.used; if (n.claim) nodes++; }
+  const coming = doc.waiting.reduce((a, w) => a + (w.node ? w.count : 0), 0);
+  const waiting = doc.waiting.reduce((a, w) => a + w.count, 0) + (doc.waitingMore || 0);
+  return { nodes, pods: Math.max(0, used - coming), waiting };
 }
 
 async function get(path) {
@@ -34,6 +45,8 @@ async function get(path) {
 }
 
 export const readOverview = () => get('api/overview' + (model.version ? '?since=' + encodeURIComponent(model.version) : ''));
+/** What nodes have in use, by their names; empty where the cluster has no metrics API or the user may not read it. */
+export const readUsage = () => get('api/usage');
 export const readFloor = () => get('api/floor');
 export const explainNode = (name) => get('api/nodes/' + encodeURIComponent(name));
 export const explainPod = (pod) => get('api/pods/' + pod.split('/').map(encodeURIComponent).join('/'));
@@ -63,5 +76,6 @@ export function freshFloor() {
   return model.floor?.bound && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor : null;
 }
 
-/** What is wrong, the worst first, as the controller decides it: {level: 'bad' or 'warn', title, text, since, until, kind, object, remedy}. */
-export const problems = () => (model.doc?.problems || []).map((p) => ({ ...p, level: p.level === 'problem' ? 'bad' : 'warn' }));
+/** What is wrong, the worst first, as the controller decides it: {level: 'bad' or 'warn', title, text, since, until, kind, object, remedy, follows}. */
+const leveled = (p) => ({ ...p, level: p.level === 'problem' ? 'bad' : 'warn', follows: (p.follows || []).map(leveled) });
+export const problems = () => (model.doc?.problems || []).map(leveled);

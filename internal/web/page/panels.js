@@ -1,7 +1,7 @@
 // The lists beside the map.
 
 import { freshFloor, model, problems } from './model.js';
-import { ago, clock, count, el, money, percent, perHour } from './format.js';
+import { ago, clock, count, countdown, date, el, money, percent, perHour, perMonth } from './format.js';
 
 const said = new Map();
 /** Replaces a list only when it says something else, so that focus and selection stay. */
@@ -42,11 +42,25 @@ export function panels({ openPod, openNode, openDecision }) {
   const names = (all, most = 3) => [all.slice(0, most).flatMap((n, i) => [i ? ', ' : '', model.nodes.has(n) ? node(n) : n]), all.length > most ? ` and ${all.length - most} more` : ''];
 
   const wrong = problems();
-  put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since)]), () => (wrong.length === 0 ? none('None.') :
-    list(wrong, (p) => el('li', { class: p.level },
-      el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ` until ${clock(p.until)}`) : '',
-      p.text ? el('div', {}, p.text) : '', p.kind === 'Node' && model.nodes.has(p.object) ? el('div', {}, node(p.object)) : '',
-      el('div', { class: 'detail' }, p.remedy)))));
+  const linked = (p) => { // the text, with the name of its node as a link
+    const [before, ...after] = p.kind === 'Node' && model.nodes.has(p.object) ? p.text.split(p.object) : [p.text];
+    return after.length ? [before, node(p.object), after.join(p.object)] : before;
+  };
+  const card = (p) => el('li', { class: p.level },
+    el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ' ', countdown(p.until), ` left, until ${clock(p.until)}`) : '',
+    p.text ? el('div', { class: 'text' }, linked(p)) : '', p.kind === 'Node' && model.nodes.has(p.object) && !p.text?.includes(p.object) ? el('div', {}, node(p.object)) : '',
+    el('div', { class: 'detail' }, 'what to do: ', p.remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl) /.test(r) ? el('code', {}, r) : r])),
+    p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
+      el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
+      f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '')))] : '');
+  put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])]), () => (wrong.length === 0 ? none('None.') : list(wrong, card)));
+
+  const taken = d.interruptions || [];
+  document.getElementById('s-interruptions').hidden = taken.length === 0;
+  put('s-interruptions', taken, () => list(taken, (i) => el('li', { class: i.from ? '' : 'warn' },
+    el('strong', {}, interruptions[i.kind] || interruptions.other), i.work ? ` (${i.work})` : '', ' ', model.nodes.has(i.node) ? node(i.node) : i.node,
+    i.until ? el('div', { class: 'clock' }, countdown(i.until), i.kind === 'maintenance' ? ` until AWS begins, ${date(i.until)}` : ` left until its pods have to be gone, ${clock(i.until)}`) : '',
+    el('ol', { class: 'steps' }, steps(i).map(([words, state]) => el('li', { class: state, 'aria-current': state === 'now' ? 'step' : undefined }, words))))));
 
   const waiting = d.waiting;
   put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since)]), () => (waiting.length === 0 ? none('None.') : [
@@ -58,8 +72,8 @@ export function panels({ openPod, openNode, openDecision }) {
 
   const moves = joined(d.moves);
   put('s-moves', moves, () => (moves.length === 0 ? none('Nothing.') :
-    list(moves, (m) => el('li', { class: m.begun ? 'warn' : '' },
-      el('strong', {}, `${m.cause}: ${count(m.nodes.length, 'node')}`, m.new?.length ? ` → ${count(m.new.length, 'new node')}` : ''),
+    list(moves, (m) => el('li', { class: m.begun ? 'busy' : '' },
+      el('strong', {}, `${causes[m.cause] || m.cause}: ${count(m.nodes.length, 'node')}`, m.new?.length ? ` → ${count(m.new.length, 'new node')}` : ''),
       el('span', { class: 'when' }, m.begun ? ' under way' : ' found, being confirmed'),
       el('div', {}, names(m.nodes), m.new?.length ? ` replaced by ${m.new.join(', ')}` : ''),
       el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
@@ -71,7 +85,7 @@ export function panels({ openPod, openNode, openDecision }) {
     row('The nodes cost', perHour(d.bill.running), `${d.bill.spot} spot, ${d.bill.onDemand} on-demand, ${d.bill.reserved} reserved`, 'total');
     if (f?.bound) {
       row('These pods can’t cost less than', perHour(f.bound), 'proved: on the cheapest instances that the NodePools allow, filled as well as can be', 'total');
-      for (const c of f.constraints || []) row(['of that, ', el('code', {}, c.kind)], perHour(c.costs), `without it the floor would be lower; ${count(c.workloads, 'workload')}`);
+      for (const c of f.constraints || []) row(['of that, ', el('code', {}, c.kind)], perHour(c.costs), `without it the floor would be lower: ${(c.named || []).join(', ')}${c.workloads > (c.named || []).length ? ` and ${c.workloads - (c.named || []).length} more` : ''}`);
     } else if (model.floor?.error) row('The floor could not be found', '', model.floor.error);
     else row('The least that these pods could cost is being found …', '', 'it changes with the pods');
     const sum = d.blocked.reduce((a, b) => a + b.saves, 0);
@@ -89,7 +103,7 @@ export function panels({ openPod, openNode, openDecision }) {
       if (x.unplaced) words.push(`${count(x.unplaced, 'pod')} without a place`);
       if (x.moves) words.push(`begin to remove or replace: ${count(x.moves, 'move')}`);
       return el('li', { class: x.unplaced ? 'bad' : '' },
-        el('button', { type: 'button', class: 'link', onclick: () => openDecision(x.id) }, `${clock(x.at)}: ${words.join(', ') || 'nothing to do'}`),
+        el('button', { type: 'button', class: 'link', onclick: () => openDecision(x.id) }, `${clock(x.at)}: ${words.join(', ') || 'nothing to do'}`), ' ', el('code', { class: 'when', title: 'the decision-id of log lines; kerf explain decision takes it' }, x.id),
         x.repeated ? el('span', { class: 'when' }, ` said ${x.repeated + 1} times since ${clock(x.first)}`) : '');
     }, 6)));
 
@@ -110,6 +124,20 @@ export function panels({ openPod, openNode, openDecision }) {
     list(events, (e) => el('li', { class: e.warning ? 'warn' : '' },
       el('span', { class: 'when' }, clock(e.at) + ' '), el('strong', {}, e.reason), ` ${e.kind} `, model.nodes.has(e.object) ? node(e.object) : e.object, el('div', {}, e.message)), 12)));
 }
+const causes = { Empty: 'Empty', Underutilized: 'For less money', Drifted: 'Drifted', Draining: 'Draining', Interruption: 'Interrupted by AWS' };
+const interruptions = { spot: 'Spot instance taken back:', rebalance: 'Likely to be taken back:', reservation: 'Capacity reservation taken back:', maintenance: 'Work is scheduled:', other: 'Interrupted:' };
+
+/** What happens to the pods of an interrupted node, as steps with their state: done, now, or to come. */
+function steps(i) {
+  if (i.from) return [[`${count(i.pods, 'pod')} ${i.pods === 1 ? 'moves' : 'move'} from ${date(i.from)} on`, 'next']];
+  const at = i.pods === 0 ? 3 : { sought: 0, coming: 1, ready: 2 }[i.room] ?? 0; // the step that is under way
+  const all = [ // to come, now, done
+    ['', 'room elsewhere is looked for', 'room elsewhere is found'],
+    ['a node that replaces it starts', 'the node that replaces it starts', 'the room is ready'],
+    [`${count(i.pods, 'pod')} to move`, `its pods move: ${i.pods} left`, 'all its pods have moved'],
+  ];
+  return all.map((words, k) => (k < at ? [words[2], 'done'] : k === at ? [words[1], 'now'] : [words[0], 'next']));
+}
 const scopes = { pool: 'instance type in a zone', quota: 'quota', subnet: 'subnet', 'capacity-type': 'capacity type', class: 'EC2NodeClass', 'placement-group': 'placement group', zone: 'zone' };
 
 /** The figures at the top. */
@@ -117,22 +145,21 @@ export function figures() {
   const d = model.doc;
   if (!d) return;
   const set = (id, words) => { const e = document.getElementById(id); if (e.textContent !== words) e.textContent = words; };
-  let pods = 0, managed = 0;
-  for (const n of model.nodes.values()) {
-    pods += n.pods.used;
-    if (n.claim) managed++;
-  }
   const floor = freshFloor()?.bound || 0;
-  const waiting = d.waiting.reduce((a, w) => a + w.count, 0) + (d.waitingMore || 0);
+  const { nodes, pods, waiting } = model.now;
   set('cluster', d.cluster);
+  set('where', [d.region, d.account && `account ${d.account}`].filter(Boolean).join(' · '));
+  set('f-month', perMonth(d.bill.running));
   set('f-cost', perHour(d.bill.running));
   set('f-floor', floor ? perHour(floor) : '…');
   set('f-gap', floor ? percent(Math.max(0, d.bill.running / floor - 1)) : '…');
-  set('f-nodes', managed.toLocaleString('en') + (model.nodes.size > managed ? ` + ${model.nodes.size - managed}` : ''));
+  for (const id of ['f-floor', 'f-gap']) document.getElementById(id).classList.toggle('soon', !floor);
+  set('f-nodes', nodes.toLocaleString('en') + (model.nodes.size > nodes ? ` + ${model.nodes.size - nodes}` : ''));
   set('f-pods', pods.toLocaleString('en'));
   set('f-waiting', waiting.toLocaleString('en'));
   document.getElementById('f-waiting').className = d.waiting.some((w) => !w.node) ? 'bad' : waiting ? 'warn' : '';
   const wrong = problems(), bad = wrong.filter((p) => p.level === 'bad').length, health = document.getElementById('health');
+  document.body.dataset.wrong = wrong.length ? 'yes' : 'no';
   const words = bad ? count(bad, 'problem') : wrong.length ? count(wrong.length, 'warning') : 'all well';
   set('health', words);
   health.className = 'pill ' + (bad ? 'bad' : wrong.length ? 'warn' : 'good');

@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Usage is what a node has in use, as the kubelet measured it: thousandths of a core, and bytes.
+type Usage struct {
+	CPU    int64 `json:"cpu"`
+	Memory int64 `json:"memory"`
+}
+
+const (
+	// usageEvery is how often the metrics API is asked while somebody looks: metrics-server measures every 15 seconds.
+	usageEvery = 15 * time.Second
+	// usageAgain is after which time it is asked again where it is not there, or the user may not read it.
+	usageAgain = 5 * time.Minute
+	// usageWithin bounds one answer.
+	usageWithin = 10 * time.Second
+)
+
+// usageReader reads what nodes have in use from the metrics API (metrics.k8s.io) with the user's rights. Many clusters have none:
+// then nothing is known, which is no error.
+//
+// Concurrency: safe.
+type usageReader struct {
+	config func() (*rest.Config, error)
+
+	mu   sync.Mutex
+	now  map[string]Usage
+	next time.Time
+}
+
+// read returns what is known, by the names of nodes; nil where nothing is.
+func (u *usageReader) read(ctx context.Context) map[string]Usage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.config == nil || time.Now().Before(u.next) {
+		return u.now
+	}
+	u.now, u.next = u.ask(ctx), time.Now().Add(usageEvery)
+	if u.now == nil {
+		u.next = time.Now().Add(usageAgain)
+	}
+	return u.now
+}
+
+// nodeMetrics is the part of a NodeMetricsList (metrics.k8s.io/v1beta1) that is used.
+type nodeMetrics struct {
+	Items []struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Usage map[string]resource.Quantity `json:"usage"`
+	} `json:"items"`
+}
+
+func (u *usageReader) ask(ctx context.Context) map[string]Usage {
+	config, err := u.config()
+	if err != nil {
+		return nil
+	}
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, usageWithin)
+	defer cancel()
+	text, err := c.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/nodes").SetHeader("Accept", "application/json").DoRaw(ctx)
+	var list nodeMetrics
+	if err != nil || json.Unmarshal(text, &list) != nil {
+		return nil
+	}
+	out := make(map[string]Usage, len(list.Items))
+	for _, n := range list.Items {
+		cpu, memory := n.Usage["cpu"], n.Usage["memory"]
+		out[n.Metadata.Name] = Usage{CPU: cpu.MilliValue(), Memory: memory.Value()}
+	}
+	return out
+}
+
+// serveUsage answers with what is in use on nodes; an empty object where that is not known.
+func (s *Server) serveUsage(w http.ResponseWriter, r *http.Request) {
+	used := s.usage.read(r.Context())
+	if used == nil {
+		used = map[string]Usage{}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(used)
+}
