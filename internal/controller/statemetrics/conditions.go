@@ -128,7 +128,7 @@ func duplicate(before []condition, name string) bool {
 
 // ages are those of the oldest of what should not get old.
 func (p *pass) ages() {
-	drain, pending := time.Duration(0), time.Duration(0)
+	drain, pending, placed := time.Duration(0), time.Duration(0), time.Duration(0)
 	for _, n := range p.view.Nodes {
 		if n.DeletionTimestamp != nil {
 			drain = max(drain, p.now.Sub(n.DeletionTimestamp.Time))
@@ -142,8 +142,12 @@ func (p *pass) ages() {
 	for i := range p.view.Starting {
 		if s := &p.view.Starting[i]; s.Object.Spec.NodeName == "" {
 			pending = max(pending, p.now.Sub(s.Object.CreationTimestamp.Time))
+			if !s.Placed.IsZero() {
+				placed = max(placed, p.now.Sub(s.Placed))
+			}
 		}
 	}
 	p.add(oldestDrain, nil, drain.Seconds())
 	p.add(oldestPending, nil, pending.Seconds())
+	p.add(oldestPlaced, nil, placed.Seconds())
 }

@@ -94,6 +94,7 @@ var (
 	podsByZone  = gauge("karpenter_scheduler_pending_pods_by_effective_zone_count", "Pending pods by the zone that their selectors, affinities and volumes leave: its name, flexible for several, none where they contradict each other.", "controller", "zone")
 
 	oldestPending = gauge("kerf_oldest_pending_pod_seconds", "Age of the oldest pod that waits for a node; 0 without one.")
+	oldestPlaced  = gauge("kerf_oldest_placed_pod_seconds", "Time since a decision first had a place for the pod that has waited longest since then without being bound to a node; 0 without one.")
 	oldestDrain   = gauge("kerf_oldest_drain_seconds", "Time since the deletion of the node that has been draining longest; 0 without one.")
 	oldestUnready = gauge("kerf_oldest_unready_seconds", "For how long the object of a kind has not been ready that has not been for longest; 0 where all are.", "kind")
 

@@ -458,3 +458,26 @@ func (c *counter) WriteHeader(int)             {}
 func (c *counter) Write(p []byte) (int, error) { c.n += int64(len(p)); return len(p), nil }
 
 var _ io.Writer = (*counter)(nil)
+
+func TestTheOldestPodWithAPlace(t *testing.T) {
+	c := cache.New(cache.Options{Now: func() time.Time { return began }})
+	f := newFixture(statemetrics.Options{State: c, WithoutPods: true})
+	f.Cache = c
+	close(f.elected)
+	oldest := func() float64 { return f.values(t, "kerf_oldest_placed_pod_seconds")[""] }
+	pod := f.pod("p", "", containers("1", "1Gi"), "ReplicaSet")
+	if got := oldest(); got != 0 {
+		t.Errorf("%v seconds without a place", got)
+	}
+	f.Decided([]cluster.PodRef{{Namespace: "default", Name: "p", UID: "uid-p"}}, nil)
+	if got := oldest(); got != 3600 {
+		t.Errorf("%v seconds, an hour after the decision", got)
+	}
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = "n"
+	f.meta(bound, "p")
+	f.SetPod(bound)
+	if got := oldest(); got != 0 {
+		t.Errorf("%v seconds of a pod that is bound", got)
+	}
+}
