@@ -45,7 +45,7 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
 	@echo "against the real kube-scheduler, 180 more fault schedules and 34 more crash points, each action taken out of the"
 	@echo "policies and not every fourth, the dearest stories in virtual time, installations with Helm, the image, the tests of bench/,"
-	@echo "and the corpus of decisions. Before a release make release-check also rehearses a migration from Karpenter and back."
+	@echo "dashboards and alerts with a real Prometheus, and the corpus of decisions. Before a release make release-check also rehearses a migration from Karpenter and back."
 
 .PHONY: test-all
 test-all: test ## what make test plays, and what it leaves out; all but make release-check
@@ -55,6 +55,7 @@ test-all: test ## what make test plays, and what it leaves out; all but make rel
 	wait $$virtual
 	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./...
 	go test -C bench ./...
+	go test -C monitoring -count=1 ./...
 	$(MAKE) corpus
 
 .PHONY: browser
@@ -93,9 +94,10 @@ release-check: build-controlplane ## that two builds of one commit are the same 
 	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C bench -count=1 -timeout 60m ./rehearsal -args -all
 
 .PHONY: generate
-generate: ## deepcopy, CRDs, RBAC, reference docs
+generate: ## deepcopy, CRDs, RBAC, dashboards, alerts, reference docs
 	bash .ci/tools controller-gen
 	sh api/generate.sh
+	go run -C monitoring ./generate
 	go run ./internal/docgen
 
 .PHONY: lint
@@ -105,6 +107,7 @@ lint: ## golangci-lint at the pinned version
 	cd controlplane && ../.ci/bin/golangci-lint run ./...
 	cd bench && ../.ci/bin/golangci-lint run ./...
 	cd release && ../.ci/bin/golangci-lint run ./...
+	cd monitoring && ../.ci/bin/golangci-lint run ./...
 
 .PHONY: bench
 bench: ## benchmarks of the engine
