@@ -1,7 +1,7 @@
 // Package charts holds what the program needs of the Helm charts beside it.
 package charts
 
-import _ "embed"
+import "embed"
 
 // Values are the default values of charts/kerf.
 //
@@ -17,3 +17,16 @@ var Schema []byte
 //
 //go:embed kerf/Chart.yaml
 var About []byte
+
+// Alerts is the file of alert rules that charts/kerf makes its PrometheusRule of.
+//
+//go:embed kerf/files/monitoring/alerts.yaml
+var Alerts []byte
+
+// Dashboards are the dashboards for Grafana that charts/kerf makes its ConfigMap of, below DashboardsDir.
+//
+//go:embed kerf/files/monitoring/*.json
+var Dashboards embed.FS
+
+// DashboardsDir is the folder of Dashboards.
+const DashboardsDir = "kerf/files/monitoring"

@@ -361,6 +361,25 @@ func TestTheChartWantsTheNameOfTheCluster(t *testing.T) {
 	}
 }
 
+// An alert to leave out that there is not is a typing error, and is told by the chart and by manifests in the same words.
+func TestAnAlertThatThereIsNotIsRefused(t *testing.T) {
+	values := map[string]any{"settings": map[string]any{"clusterName": "demo"}, "prometheusRule": map[string]any{"enabled": true, "disabled": []any{"KerfUp"}}}
+	c := load(t, kerfChart)
+	all, err := chartutil.ToRenderValues(c, values, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = engine.Render(c, all)
+	v, bad := manifests.Defaults().With(values)
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	_, want := manifests.Objects(manifests.Release{Version: "v1"}, v)
+	if err == nil || want == nil || !strings.Contains(err.Error(), want.Error()) {
+		t.Errorf("the chart says %v, manifests %v", err, want)
+	}
+}
+
 // TestHelmHasNothingToSay is "helm lint --strict".
 func TestHelmHasNothingToSay(t *testing.T) {
 	for _, chart := range []string{kerfChart, crdChart} {

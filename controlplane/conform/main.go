@@ -20,7 +20,7 @@ import (
 )
 
 // skipped kinds are of CRDs that are not in this tree.
-const skipped = "ServiceMonitor,Application,HelmRelease,GitRepository"
+const skipped = "ServiceMonitor,PrometheusRule,Application,HelmRelease,GitRepository"
 
 func main() {
 	root := flag.String("root", "..", "folder of the tree")

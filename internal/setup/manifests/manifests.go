@@ -88,6 +88,16 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	if v.ServiceMonitor.Enabled {
 		out = append(out, i.serviceMonitor())
 	}
+	if v.PrometheusRule.Enabled {
+		rule, err := i.prometheusRule()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rule)
+	}
+	if v.GrafanaDashboards.Enabled {
+		out = append(out, i.dashboards())
+	}
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -203,5 +205,54 @@ func TestTheVersionThatABuildInstalls(t *testing.T) {
 	}
 	if chart == "" {
 		t.Error("the chart says no version")
+	}
+}
+
+// Alerts and dashboards are for clusters that have what reads them, so they are off by default.
+func TestMonitoring(t *testing.T) {
+	objects, err := with(t, demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if kind := o.GetObjectKind().GroupVersionKind().Kind; kind == "PrometheusRule" || kind == "ConfigMap" {
+			t.Errorf("there is a %s by default", kind)
+		}
+	}
+	names := func(over string) []string {
+		t.Helper()
+		objects, err := with(t, demo+over)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups, _, err := unstructured.NestedSlice(find[*unstructured.Unstructured](t, objects, "karpenter").Object, "spec", "groups")
+		if err != nil || len(groups) != 1 {
+			t.Fatalf("%d groups: %v", len(groups), err)
+		}
+		var out []string
+		for _, r := range groups[0].(map[string]any)["rules"].([]any) {
+			out = append(out, r.(map[string]any)["alert"].(string))
+		}
+		return out
+	}
+	all, fewer := names("prometheusRule: {enabled: true}"), names("prometheusRule: {enabled: true, disabled: [KerfDown]}")
+	if len(all) < 10 || len(fewer) != len(all)-1 || !slices.Contains(all, "KerfDown") || slices.Contains(fewer, "KerfDown") {
+		t.Errorf("alerts are %v, and without KerfDown %v", all, fewer)
+	}
+	if _, err := with(t, demo+"prometheusRule: {enabled: true, disabled: [KerfUp]}"); err == nil || !strings.Contains(err.Error(), `there is no alert "KerfUp": there are KerfDown, `) {
+		t.Errorf("an alert that there is not: %v", err)
+	}
+	objects, err = with(t, demo+"grafanaDashboards: {enabled: true, namespace: monitoring}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dashboards := find[*corev1.ConfigMap](t, objects, "karpenter-dashboards")
+	if dashboards.Namespace != "monitoring" || dashboards.Labels["grafana_dashboard"] != "1" || len(dashboards.Data) < 3 || !strings.Contains(dashboards.Data["kerf-overview.json"], "Kerf / Overview") {
+		t.Errorf("the dashboards are in %s with labels %v", dashboards.Namespace, dashboards.Labels)
+	}
+	for name, text := range dashboards.Data {
+		if !json.Valid([]byte(text)) {
+			t.Errorf("%s is no JSON", name)
+		}
 	}
 }

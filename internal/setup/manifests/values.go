@@ -10,7 +10,7 @@ import (
 
 // Values are what an installation can be given. They are those of charts/kerf, by the same names, and those names are the
 // ones that users of the Karpenter chart have in their files already; what Kerf adds is under settings.kerf, networkPolicy,
-// viewers and compat.
+// viewers, prometheusRule, grafanaDashboards and compat.
 type Values struct {
 	NameOverride     string `json:"nameOverride"`
 	FullnameOverride string `json:"fullnameOverride"`
@@ -26,6 +26,8 @@ type Values struct {
 	AdditionalClusterRoleRules []Rule               `json:"additionalClusterRoleRules"`
 	Viewers                    ViewerValues         `json:"viewers"`
 	ServiceMonitor             MonitorValues        `json:"serviceMonitor"`
+	PrometheusRule             RuleValues           `json:"prometheusRule"`
+	GrafanaDashboards          DashboardValues      `json:"grafanaDashboards"`
 	NetworkPolicy              NetworkPolicyValues  `json:"networkPolicy"`
 
 	Replicas             int32          `json:"replicas"`
@@ -89,6 +91,21 @@ type MonitorValues struct {
 	MetricRelabelings []map[string]any  `json:"metricRelabelings"`
 	EndpointConfig    map[string]any    `json:"endpointConfig"`
 	SampleLimit       *int64            `json:"sampleLimit"`
+}
+
+// RuleValues are of the PrometheusRule, for clusters with Prometheus Operator.
+type RuleValues struct {
+	Enabled          bool              `json:"enabled"`
+	AdditionalLabels map[string]string `json:"additionalLabels"`
+	Disabled         []string          `json:"disabled"` // names of alerts
+}
+
+// DashboardValues are of the ConfigMap with dashboards, for Grafana with a sidecar that looks for such.
+type DashboardValues struct {
+	Enabled     bool              `json:"enabled"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Namespace   string            `json:"namespace"` // empty: the release's
 }
 
 // NetworkPolicyValues are of the NetworkPolicy that lets in metrics and probes only.
