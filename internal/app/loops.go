@@ -106,6 +106,9 @@ func (d *deps) loops(ctx context.Context) error {
 
 	// Status, and what watches the others.
 	errs = append(errs, d.serveOverview(view)...)
+	if d.FloorEvery > 0 {
+		errs = append(errs, d.Add(d.floorMetric()))
+	}
 	changes := &transitions.Publisher{Recorder: d.events, ReservedCapacity: d.FeatureGates.ReservedCapacity, Elected: d.Elected(), Clock: d.clock()}
 	return errors.Join(append(errs,
 		(&nodepool.Controller{Client: d.GetClient(), State: d.cache, Synced: d.synced, Metrics: d.metrics, Log: d.logger("nodepool"), Clock: d.clock(), Health: health, Types: d.cloud("nodepool")}).Register(d.Manager),

@@ -33,8 +33,9 @@ type Settings struct {
 	EnableProfiling                bool
 	DisableControllerWarmup        bool
 	DisableLeaderElection          bool
-	DisableClusterStateObservation bool   // --disable-cluster-state-observability
-	MetricsWithout                 Series // --kerf-metrics-without
+	DisableClusterStateObservation bool          // --disable-cluster-state-observability
+	MetricsWithout                 Series        // --kerf-metrics-without
+	FloorEvery                     time.Duration // --kerf-floor-every; 0: never
 	LeaderElectionName             string
 	LeaderElectionNamespace        string
 	MemoryLimit                    int64 // bytes, -1: none
@@ -221,6 +222,7 @@ func table() []setting {
 		{flag: "kerf-rebalance", def: Observe, help: "on a rebalance recommendation for a spot instance: observe tells by an event only; replace also launches a replacement and drains the node, within PodDisruptionBudgets and terminationGracePeriod", value: choice(func(s *Settings) *string { return &s.Rebalance }, Observe, Replace)},
 		{flag: "kerf-maintenance-lead", def: "24h", help: "how long before AWS reboots, stops or retires an instance its drain begins; work that is nearer drains at once, and 8760h drains at the announcement", value: duration(0, func(s *Settings) *time.Duration { return &s.MaintenanceLead })},
 		{flag: "kerf-metrics-without", help: "metrics to leave out because of how many series they have, separated by commas: pods (karpenter_pods_state and others with one for each pod), nodes (karpenter_nodes_* with one for each node and resource), conditions (operator_* with one for each condition of each object); empty: none", value: textBy(metricsWithoutPattern, metricsWithout)},
+		{flag: "kerf-floor-every", def: "0s", help: "how often the least that the pods can cost is worked out for the metric kerf_cost_floor_dollars; it takes up to a second of one core, and never more than a twentieth of its time; 0s: never, as kerf status and kerf ui work it out on the computer of who looks", value: duration(0, func(s *Settings) *time.Duration { return &s.FloorEvery })},
 		{flag: "kerf-queue-silence", def: "10m", help: "after an instance was launched or ended, no message for this long means that the queue's rules don't deliver; 0: do not look", value: duration(0, func(s *Settings) *time.Duration { return &s.QueueSilence })},
 		{flag: "kerf-queue-receivers", def: "4", help: "how many receivers wait on the interruption queue at once", value: integer(1, 32, func(s *Settings, n int64) { s.QueueReceivers = int(n) })},
 		{flag: "kerf-small-savings-wait", def: "30m", help: "where all moves of pods together save less than 15 % of the bill, a move has to stand for as long as it takes to pay back, this long at the most; 0s: small savings are had at once like large ones", value: durationBy(smallSavingsWait)},

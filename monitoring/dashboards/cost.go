@@ -8,9 +8,13 @@ func cost() Dashboard {
 			{"Cost", []Panel{
 				{Title: "Dollars per hour", Kind: Area, Unit: "currencyUSD", Width: 8, Says: "What the nodes of each NodePool cost per hour at the prices in use, NodeOverlays included. It is no bill: disks, traffic and other nodes are not in it.",
 					Queries: []Query{{`sum by (nodepool) (karpenter_nodepools_cost_total{@,nodepool=~"$nodepool"})`, "{{nodepool}}"}}},
-				{Title: "Dollars per hour, and without what blocks savings", Kind: Lines, Unit: "currencyUSD", Width: 8,
-					Says:    "What all nodes cost per hour, and what they would if nothing kept those that could go. The least that the pods can cost, which takes longer to work out, is shown by kerf status and kerf ui.",
-					Queries: []Query{{`sum(karpenter_nodepools_cost_total{@})`, "now"}, {`sum(karpenter_nodepools_cost_total{@}) - (sum(kerf_disruption_blocked_savings_dollars{@}) or vector(0))`, "if nothing were blocked"}}},
+				{Title: "Dollars per hour, and what it could be", Kind: Lines, Unit: "currencyUSD", Width: 8,
+					Says: "What all nodes cost per hour; what they would if nothing kept those that could go; and the floor, for less than which no instances can carry the pods. The floor is there if the setting kerf-floor-every is; kerf status and kerf ui always show it.",
+					Queries: []Query{
+						{`sum(karpenter_nodepools_cost_total{@})`, "now"},
+						{`sum(karpenter_nodepools_cost_total{@}) - (sum(kerf_disruption_blocked_savings_dollars{@}) or vector(0))`, "if nothing were blocked"},
+						{`sum(kerf_cost_floor_dollars{@})`, "floor"},
+					}},
 				{Title: "Use of the nodes", Kind: Lines, Unit: "percent", Width: 8, Says: "What pods ask for, as a share of what all nodes have. DaemonSets count as pods.",
 					Queries: []Query{{`max by (resource_type) (karpenter_cluster_utilization_percent{@})`, "{{resource_type}}"}}},
 			}},

@@ -102,6 +102,17 @@ func (d Dashboard) JSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the dashboard %s: %w", d.Name, err)
 	}
+	for i := range built.Links {
+		built.Links[i].Placement = nil // the SDK's default hides them in a menu
+	}
+	for i, p := range built.Panels { // links to single panels go by their numbers
+		id := uint32(i + 1)
+		if p.Panel != nil {
+			p.Panel.Id = &id
+		} else {
+			p.RowPanel.Id = id
+		}
+	}
 	text, err := json.MarshalIndent(built, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the dashboard %s: %w", d.Name, err)

@@ -71,8 +71,12 @@ func grid(t *testing.T, name string, text []byte) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	taken, widths := map[[2]int]string{}, map[int]int{}
+	taken, widths, numbers := map[[2]int]string{}, map[int]int{}, map[int]bool{}
 	for _, p := range d.Panels {
+		if p.ID == 0 || numbers[p.ID] {
+			t.Errorf("%s, %s: its number %d is of another as well", name, p.Title, p.ID)
+		}
+		numbers[p.ID] = true
 		g := p.GridPos
 		if g.W == 0 || g.H == 0 || g.X+g.W > 24 {
 			t.Errorf("%s, %s: it lies at %+v of 24 columns", name, p.Title, g)

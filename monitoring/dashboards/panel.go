@@ -46,7 +46,7 @@ func (p Panel) builder() cog.Builder[dashboard.Panel] {
 
 func (p Panel) stat() cog.Builder[dashboard.Panel] {
 	b := stat.NewPanelBuilder().Title(p.Title).Description(p.description()).Datasource(source()).Unit(p.Unit).Span(p.Width).Height(statHeight).
-		ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeArea).
+		ColorMode(common.BigValueColorModeValue).GraphMode(common.BigValueGraphModeArea).Orientation(common.VizOrientationAuto).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})).
 		Thresholds(dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps(p.steps()))
 	if p.Trouble {

@@ -224,3 +224,18 @@ func (m *monitor) has(query string) (bool, error) {
 	}
 	return false, nil
 }
+
+// value is what a query for one number gives now.
+func (m *monitor) value(query string) float64 {
+	m.h.T.Helper()
+	q, err := m.engine.NewInstantQuery(m.h.T.Context(), m.db, nil, query, time.Now())
+	if err != nil {
+		m.h.T.Fatal(err)
+	}
+	defer q.Close()
+	v, err := q.Exec(m.h.T.Context()).Vector()
+	if err != nil || len(v) != 1 {
+		m.h.T.Fatalf("%s gives %v: %v", query, v, err)
+	}
+	return v[0].F
+}

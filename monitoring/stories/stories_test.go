@@ -236,6 +236,10 @@ func calm(h *simcluster.Cluster, m *monitor, r *replicas) {
 	h.Scale("batch", 40)
 	h.Pass(30 * time.Minute)
 	h.Running(time.Minute, "batch", 40)
+	floor, cost := m.value(`sum(kerf_cost_floor_dollars)`), m.value(`sum(karpenter_nodepools_cost_total)`)
+	if floor <= 0 || floor > cost {
+		h.T.Errorf("the floor is $%v, the cost $%v", floor, cost)
+	}
 }
 
 func TestStories(t *testing.T) {
@@ -243,7 +247,7 @@ func TestStories(t *testing.T) {
 	told, fired := 0, map[string]bool{}
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
-			simcluster.Run(t, simcluster.Options{World: few, NoController: true}, func(h *simcluster.Cluster) {
+			simcluster.Run(t, simcluster.Options{World: few, NoController: true, Env: map[string]string{"KERF_FLOOR_EVERY": "1m"}}, func(h *simcluster.Cluster) {
 				r := &replicas{}
 				r.start(h, 0)
 				r.start(h, 1)

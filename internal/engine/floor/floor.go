@@ -95,9 +95,7 @@ func required(t cluster.PodAffinity) bool { return t.Weight == 0 }
 //
 // Cost: a search for the whole, and one for each kind of constraint that occurs.
 func Of(p *pack.Problem, work int64) *Floor {
-	out := &Floor{}
-	emptied, runs := empty(p, out)
-	out.Bound = bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
+	out, emptied, runs := least(p, work)
 	for _, kind := range Kinds {
 		loosened, have := loosen(emptied, kind)
 		if len(have) == 0 {
@@ -109,6 +107,21 @@ func Of(p *pack.Problem, work int64) *Floor {
 	}
 	slices.SortStableFunc(out.Constraints, func(a, b Constraint) int { return cmp.Compare(b.Costs, a.Costs) })
 	return out
+}
+
+// Least is Of without what constraints cost.
+//
+// Cost: one search.
+func Least(p *pack.Problem, work int64) *Floor {
+	out, _, _ := least(p, work)
+	return out
+}
+
+func least(p *pack.Problem, work int64) (out *Floor, emptied *pack.Problem, runs *plan.Plan) {
+	out = &Floor{}
+	emptied, runs = empty(p, out)
+	out.Bound = bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
+	return out, emptied, runs
 }
 
 // empty makes the problem of launching everything anew, and a plan that has the pods in the zones in which they run: the bound

@@ -33,6 +33,9 @@ func running(pods int, price catalog.MicroUSD, change func(*cluster.Class)) *pac
 func TestTheFloorIsBelowWhatRunsAndSaysWhatConstraintsCost(t *testing.T) {
 	const pods, price = 8, 1_000_000
 	free := floor.Of(running(pods, price, func(*cluster.Class) {}), 0)
+	if least := floor.Least(running(pods, price, func(*cluster.Class) {}), 0); least.Bound != free.Bound || least.Running != free.Running || least.Pods != free.Pods {
+		t.Errorf("least is %+v, the floor %+v", least, free)
+	}
 	if free.Pods != pods || free.Running != pods*price || free.Bound <= 0 || free.Bound > free.Running || len(free.Constraints) != 0 {
 		t.Fatalf("pods that ask for nothing: %+v", free)
 	}
