@@ -82,7 +82,8 @@ func All() []Dashboard { return []Dashboard{overview(), cost(), controller()} }
 //
 // Errors: what the SDK refuses.
 func (d Dashboard) JSON() ([]byte, error) {
-	b := dashboard.NewDashboardBuilder(d.Title).Uid(d.Name).Description(d.Says).Tags([]string{"kerf", "karpenter"}).
+	b := dashboard.NewDashboardBuilder(d.Title) //nolint:staticcheck // older Grafanas don't read its successor, and newer ones read both
+	b.Uid(d.Name).Description(d.Says).Tags([]string{"kerf", "karpenter"}).
 		Time("now-6h", "now").Refresh("1m").Timezone("browser").Tooltip(dashboard.DashboardCursorSyncCrosshair).Editable().
 		Link(dashboard.NewDashboardLinkBuilder("Kerf").Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{"kerf"}).IncludeVars(true).KeepTime(true)).
 		Link(dashboard.NewDashboardLinkBuilder("Runbook").Type(dashboard.DashboardLinkTypeLink).Url(runbook).TargetBlank(true))

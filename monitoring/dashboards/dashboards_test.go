@@ -37,7 +37,7 @@ func TestDashboards(t *testing.T) {
 		if !bytes.Equal(there, text) {
 			t.Errorf("%s.json is not what the code says: make generate", d.Name)
 		}
-		var strict dashboard.Dashboard
+		var strict dashboard.Dashboard //nolint:staticcheck // as in Dashboard.JSON
 		if err := strict.UnmarshalJSONStrict(text); refused(err) {
 			t.Errorf("%s: %v", d.Name, err)
 		}
