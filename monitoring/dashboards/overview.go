@@ -7,7 +7,7 @@ func overview() Dashboard {
 		Rows: []Row{
 			{"Now", []Panel{
 				{Title: "Alerts", Kind: Stat, Unit: "none", Width: 3, Bad: 1, Says: "Alerts of Kerf that fire. Each has a section in the runbook.",
-					Queries: []Query{{Expr: `count(ALERTS{alertname=~"Kerf.+",alertstate="firing"}) or vector(0)`}}},
+					Queries: []Query{{Expr: `count(ALERTS{cluster=~"$cluster",alertname=~"Kerf.+",alertstate="firing"}) or vector(0)`}}},
 				{Title: "In sync", Kind: Stat, Unit: "none", Width: 3, Bad: 1, Low: true, Texts: map[string]string{"0": "no", "1": "yes"},
 					Says:    "Whether a controller sees the whole cluster. Without that no decision is made.",
 					Queries: []Query{{Expr: `max(karpenter_cluster_state_synced{@})`}}},
