@@ -28,7 +28,10 @@ import (
 
 // newOverview makes what people look at the cluster through, and has it told of events.
 func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *overview.Overview {
-	problems := d.problems("overview")
+	problems := &provision.Problems{
+		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("overview"), name, fn) },
+	}
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
 		Snapshot: d.cache.Snapshot, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
@@ -38,14 +41,6 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 	})
 	d.events.Heard = out.Heard
 	return out
-}
-
-// problems makes inputs of decisions for somebody who only looks, by the name of its logger.
-func (d *deps) problems(name string) *provision.Problems {
-	return &provision.Problems{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
-		Recover: func(where string, fn func() error) error { return d.metrics.Recover(d.logger(name), where, fn) },
-	}
 }
 
 // serveOverview serves it to those who may read. Each replica keeps the history, so that it is not lost when another one leads.
