@@ -24,7 +24,9 @@ func (d *deps) floorMetric() manager.Runnable {
 	// It has a maker of problems to itself: the overview's is locked while it reads.
 	problems := &provision.Problems{
 		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
-		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("metrics.floor"), name, fn) },
+		Recover: func(name string, fn func() error) error {
+			return d.metrics.Recover(d.logger("metrics.floor"), name, fn)
+		},
 	}
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		rounds := obs.Rounds{Metrics: d.metrics, Log: d.logger("metrics.floor"), Clock: d.clock(), Name: "floor", Doing: "finding the floor", Every: d.FloorEvery}
