@@ -21,7 +21,7 @@ var wings = []struct {
 	name     string
 	packages []string // each stands for those below it too
 }{
-	{"base", []string{"internal/guard", "internal/version", "internal/settings", "internal/trace"}},
+	{"base", []string{"internal/guard", "internal/version", "internal/settings", "internal/trace", "internal/report"}},
 	{"engine", []string{"internal/engine"}},
 	{"awsmodel", []string{"internal/awsmodel"}},
 	{"state", []string{"internal/state"}},

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Dollars writes an amount: cents below $100, whole dollars from there on, four digits below a cent's worth of ten.
+func Dollars(v float64) string {
+	sign := ""
+	if v < 0 {
+		sign, v = "−", -v
+	}
+	switch {
+	case v == 0:
+		return "$0"
+	case v < 0.1:
+		return sign + "$" + strconv.FormatFloat(v, 'f', 4, 64)
+	case v < 99.995:
+		return sign + "$" + strconv.FormatFloat(v, 'f', 2, 64)
+	default:
+		return sign + "$" + grouped(math.Round(v))
+	}
+}
+
+// Number writes a number with at most two digits after the point.
+func Number(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return grouped(math.Round(v))
+	}
+	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
+}
+
+// Percent writes a part of a whole: 0.123 is "12 %", below ten with one digit after the point.
+func Percent(part float64) string {
+	if p := part * 100; math.Abs(p) < 9.95 && p != math.Trunc(p) {
+		return strconv.FormatFloat(p, 'f', 1, 64) + " %"
+	}
+	return strconv.FormatFloat(math.Round(part*100), 'f', 0, 64) + " %"
+}
+
+// Elapsed writes a time since a beginning in its two largest units: "90 s" is "1m30s", 26 hours are "1d2h".
+func Elapsed(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	units := []struct {
+		name string
+		size time.Duration
+	}{{"d", day}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+	var b strings.Builder
+	written := 0
+	for _, u := range units {
+		n := d / u.size
+		if n == 0 {
+			if written > 0 {
+				break
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "%d%s", n, u.name)
+		d -= n * u.size
+		if written++; written == 2 {
+			break
+		}
+	}
+	return b.String()
+}
+
+// grouped writes a whole number with commas between thousands.
+func grouped(v float64) string {
+	digits := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+	var b strings.Builder
+	if v < 0 {
+		b.WriteString("−")
+	}
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
