@@ -95,9 +95,10 @@ func required(t cluster.PodAffinity) bool { return t.Weight == 0 }
 //
 // Cost: a search for the whole, and one for each kind of constraint that occurs.
 func Of(p *pack.Problem, work int64) *Floor {
-	out, emptied, runs := least(p, work)
+	emptied, runs := Empty(p)
+	out := least(emptied, runs, work)
 	for _, kind := range Kinds {
-		loosened, have := loosen(emptied, kind)
+		loosened, have := Loosen(emptied, kind)
 		if len(have) == 0 {
 			continue
 		}
@@ -113,21 +114,18 @@ func Of(p *pack.Problem, work int64) *Floor {
 //
 // Cost: one search.
 func Least(p *pack.Problem, work int64) *Floor {
-	out, _, _ := least(p, work)
-	return out
+	emptied, runs := Empty(p)
+	return least(emptied, runs, work)
 }
 
-func least(p *pack.Problem, work int64) (out *Floor, emptied *pack.Problem, runs *plan.Plan) {
-	out = &Floor{}
-	emptied, runs = empty(p, out)
-	out.Bound = bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
-	return out, emptied, runs
+func least(emptied *pack.Problem, runs *plan.Plan, work int64) *Floor {
+	return &Floor{Running: runs.Price, Pods: len(emptied.Pending), Bound: bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound}
 }
 
-// empty makes the problem of launching everything anew, and a plan that has the pods in the zones in which they run: the bound
-// counts spreads that the plan keeps.
-func empty(p *pack.Problem, out *Floor) (*pack.Problem, *plan.Plan) {
-	q := *p
+// Empty makes the problem of launching everything anew that Kerf has launched, and a plan that has the pods in the zones in which
+// they run, at the price of what runs: the bound counts spreads that the plan keeps.
+func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
+	q, running := *p, catalog.MicroUSD(0)
 	zones := map[string][]cluster.PodRef{}
 	q.Nodes, q.Pending = nil, nil
 	for _, n := range p.Nodes {
@@ -137,7 +135,7 @@ func empty(p *pack.Problem, out *Floor) (*pack.Problem, *plan.Plan) {
 			q.Nodes = append(q.Nodes, &full)
 			continue
 		}
-		out.Running += n.Price
+		running += n.Price
 		for _, pod := range n.Pods {
 			if pod.Daemon || pod.Mirror || pod.Terminating || pod.Class.Unplaceable != "" {
 				continue
@@ -157,8 +155,7 @@ func empty(p *pack.Problem, out *Floor) (*pack.Problem, *plan.Plan) {
 		fresh.Used = nil
 		q.Pools = append(q.Pools, &fresh)
 	}
-	out.Pods = len(q.Pending)
-	runs := &plan.Plan{Price: out.Running}
+	runs := &plan.Plan{Price: running}
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		runs.NewNodes = append(runs.NewNodes, plan.NewNode{
 			Requirements: []requirement.Term{{Key: requirement.Zone, Operator: requirement.In, Values: []string{zone}}}, Pods: zones[zone],
@@ -167,8 +164,8 @@ func empty(p *pack.Problem, out *Floor) (*pack.Problem, *plan.Plan) {
 	return &q, runs
 }
 
-// loosen takes a kind of constraint from all pods; have counts the pods of each workload that had it.
-func loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, have map[string]int) {
+// Loosen is the problem with a kind of constraint taken from all pending pods; have counts the pods of each workload that had it.
+func Loosen(p *pack.Problem, kind Kind) (loosened *pack.Problem, have map[string]int) {
 	q, have := *p, map[string]int{}
 	if kind == Daemons {
 		q.Daemons = nil

@@ -1,0 +1,191 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+)
+
+// market is the instance types of a region and what they cost.
+type market struct {
+	facts    *ec2facts.Facts
+	region   string
+	onDemand ec2facts.PriceTable
+	discount *float64 // spot below on-demand, as a part of it; nil: by the facts
+	overlays []catalog.Overlay
+
+	offered map[string][]string // type to zones
+	zones   []awsv1.Subnet      // one subnet for each zone
+	all     map[string]*catalog.Type
+	empty   *offering.Snapshot
+}
+
+func newMarket(o *Options, region string) *market {
+	m := &market{facts: o.Facts, region: region, onDemand: o.Facts.OnDemand(region), discount: o.SpotDiscount, overlays: o.Prices.In(region), empty: offering.NewUnavailable(nil).Snapshot()}
+	catalog.SortOverlays(m.overlays)
+	m.offered, _ = o.Facts.Offerings(region)
+	zones, _ := o.Facts.Zones(region)
+	for _, z := range zones {
+		m.zones = append(m.zones, awsv1.Subnet{ID: "subnet-" + z.Name, Zone: z.Name, ZoneID: z.ID})
+	}
+	m.all = map[string]*catalog.Type{}
+	plain, _ := instancetype.ConfigOf(&awsv1.EC2NodeClass{}, m.options())
+	for _, t := range m.types(plain, nil, true) {
+		m.all[t.Name] = t
+	}
+	return m
+}
+
+func (m *market) options() instancetype.Options {
+	return instancetype.Options{Region: m.region, MemoryOverhead: instancetype.DefaultMemoryOverhead}
+}
+
+// types are all types as nodes of a class would be, in the class's subnets; nil subnets are one in each zone of the region. Types
+// that are no longer offered are among them only if retired is set: such nodes may run.
+func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bool) []*catalog.Type {
+	if subnets == nil {
+		subnets = m.zones
+	}
+	var everywhere []string
+	for _, z := range m.zones {
+		everywhere = append(everywhere, z.Zone)
+	}
+	var shapes []instancetype.Shape
+	for i := range m.facts.Types {
+		t := &m.facts.Types[i]
+		zones, ok := m.offered[t.Name]
+		if !ok {
+			if !retired {
+				continue
+			}
+			zones = everywhere
+		}
+		shapes = append(shapes, instancetype.NewShape(t, zones, c))
+	}
+	out := offering.Assemble(shapes, offering.Input{Subnets: subnets, Prices: m, Unavailable: m.empty})
+	if len(m.overlays) > 0 {
+		for i := range out {
+			out[i] = out[i].Overlay(m.overlays, nil)
+		}
+	}
+	return out
+}
+
+// OnDemand is part of offering.Prices.
+func (m *market) OnDemand(instanceType string) (catalog.MicroUSD, bool) {
+	p, ok := m.onDemand.Prices[instanceType]
+	return catalog.MicroUSD(p.MicroUSD), ok
+}
+
+// Spot is part of offering.Prices.
+func (m *market) Spot(instanceType, zone string) (catalog.MicroUSD, bool) {
+	if m.discount != nil {
+		p, ok := m.OnDemand(instanceType)
+		return catalog.MicroUSD(math.Round(float64(p) * (1 - *m.discount))), ok
+	}
+	p, ok := m.facts.Spot(m.region, zone, instanceType)
+	return catalog.MicroUSD(p.MicroUSD), ok
+}
+
+// SpotLately is part of offering.Prices; an audit is of one moment.
+func (m *market) SpotLately(string, string) *catalog.Range { return nil }
+
+// price is what a node costs: the price of its type, zone and capacity type; of any zone where the node's is not known. What is
+// reserved costs what it would on demand: it is paid for whether it is used or not.
+func (m *market) price(instanceType, zone, capacityType string) (catalog.MicroUSD, bool) {
+	t := m.all[instanceType]
+	if t == nil {
+		return 0, false
+	}
+	if capacityType != catalog.Spot {
+		capacityType = catalog.OnDemand
+	}
+	best, found := catalog.MicroUSD(0), false
+	for _, exact := range []bool{true, false} {
+		for i := range t.Offerings {
+			o := &t.Offerings[i]
+			if o.CapacityType != capacityType || exact && o.Zone != zone || o.Price <= 0 || o.Price == catalog.NoPrice {
+				continue
+			}
+			if !found || o.Price < best {
+				best, found = o.Price, true
+			}
+		}
+		if found {
+			return best, true
+		}
+	}
+	return 0, false
+}
+
+// describe says what the prices stand on.
+func (m *market) describe(o *Options, spotTypes map[string]string) Prices {
+	out := Prices{Source: "facts that are built into kerf", Currency: m.onDemand.Currency}
+	if o.Live {
+		out.Source = "your account, asked now"
+	}
+	switch {
+	case m.onDemand.BorrowedFrom != "":
+		out.OnDemand = fmt.Sprintf("of %s, for nothing is known of %s", m.onDemand.BorrowedFrom, m.region)
+	case o.Live:
+		out.OnDemand = "list prices of " + m.region
+	case m.onDemand.Oldest == m.onDemand.Newest:
+		out.OnDemand = fmt.Sprintf("list prices of %s of %s", m.region, m.onDemand.Oldest)
+	default:
+		out.OnDemand = fmt.Sprintf("list prices of %s of %s to %s", m.region, m.onDemand.Oldest, m.onDemand.Newest)
+	}
+	out.Spot = m.describeSpot(spotTypes)
+	if n := o.Prices.Len(); n > 0 {
+		out.Overrides = len(m.overlays)
+	}
+	return out
+}
+
+// describeSpot says on what the spot prices of the types that run rest.
+func (m *market) describeSpot(running map[string]string) string {
+	if m.discount != nil {
+		return fmt.Sprintf("assumed: %.0f %% below on-demand", *m.discount*100)
+	}
+	words := map[ec2facts.Basis]string{
+		ec2facts.Exact: "quotes of the zone", ec2facts.ZoneUnknown: "quotes of the region, not known of which zone", ec2facts.Advised: "the usual saving that AWS publishes",
+		ec2facts.Estimated: "estimates", ec2facts.Borrowed: "another region's",
+	}
+	var seen []string
+	for name, zone := range running {
+		if p, ok := m.facts.Spot(m.region, zone, name); ok && !slices.Contains(seen, words[p.Basis]) {
+			seen = append(seen, words[p.Basis])
+		}
+	}
+	slices.Sort(seen)
+	if len(seen) == 0 {
+		return "none was needed"
+	}
+	return strings.Join(seen, "; ")
+}
+
+// interrupted is the band of spot instances of a type that are taken back in a month, such as "<5"; empty where not known.
+func (m *market) interrupted(instanceType string) string {
+	a, ok := m.facts.SpotAdvice(m.region, instanceType)
+	if !ok || !a.Known {
+		return ""
+	}
+	return a.Interrupted
+}
+
+// label is the one value that a type has for a label.
+func label(t *catalog.Type, key string) string {
+	for _, r := range t.Requirements {
+		if r.Key == key && r.Operator == requirement.In && len(r.Values) == 1 {
+			return r.Values[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package audit
+
+import (
+	"math"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+)
+
+// Report is what an audit finds. All amounts are in the currency of the region's price list, dollars but in China; those that end
+// in PerHour are per hour.
+type Report struct {
+	Cluster Cluster `json:"cluster"`
+	Prices  Prices  `json:"prices"`
+	Bill    Bill    `json:"bill"`
+	Floor   Floor   `json:"floor"`
+	// Difference is where the bill is above the floor: the parts add up to it, the largest first.
+	Difference []Part `json:"difference,omitempty"`
+	// Asked is how much lower the floor would be if pods and pools asked for less. Each part counts on top of those before it.
+	Asked []Part `json:"asked,omitempty"`
+	// Workloads are those whose requests cost most above what they use, the first of Workloads of a hundred at most.
+	Workloads []Workload `json:"workloads,omitempty"`
+	// First are the moves that Kerf would make, in its order.
+	First *First `json:"first,omitempty"`
+	// Untouched are nodes that Kerf would keep as they are, by why.
+	Untouched []Untouched `json:"untouched,omitempty"`
+	Risks     []Risk      `json:"risks,omitempty"`
+	// Unknown says what could not be known, and what follows from it.
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Cluster is what was audited.
+type Cluster struct {
+	TakenAt           time.Time `json:"takenAt"`
+	KubernetesVersion string    `json:"kubernetesVersion,omitempty"`
+	Region            string    `json:"region"`
+	Anonymized        bool      `json:"anonymized,omitempty"`
+	// Nodes are those of EC2. Fargate counts nodes of Fargate and Elsewhere those of no AWS: neither is in any amount.
+	Nodes     int `json:"nodes"`
+	Fargate   int `json:"fargateNodes,omitempty"`
+	Elsewhere int `json:"nodesElsewhere,omitempty"`
+	// Pods are those that run on the nodes of EC2, daemons among them; Pending wait for a node.
+	Pods    int `json:"pods"`
+	Daemons int `json:"daemonPods"`
+	Pending int `json:"pendingPods"`
+	// Scaled is what launches the nodes, by the objects that were found: karpenter, cluster-autoscaler, node groups.
+	Scaled string `json:"scaledBy"`
+}
+
+// Prices say what the amounts stand on.
+type Prices struct {
+	Source   string `json:"source"`
+	Currency string `json:"currency"`
+	OnDemand string `json:"onDemand"`
+	Spot     string `json:"spot"`
+	// Overrides is how many rules of a price file were used.
+	Overrides int `json:"overrides,omitempty"`
+}
+
+// Bill is what the instances cost.
+type Bill struct {
+	PerHour  float64 `json:"perHour"`
+	PerMonth float64 `json:"perMonth"` // of 730 hours
+	// The same amount in three ways, the largest first.
+	CapacityTypes []Share `json:"capacityTypes,omitempty"`
+	Groups        []Share `json:"groups,omitempty"`
+	Families      []Share `json:"families,omitempty"`
+	// Unpriced are nodes without a known price; they count as nothing.
+	Unpriced []string `json:"unpriced,omitempty"`
+}
+
+// Share is a part of the bill.
+type Share struct {
+	Name    string  `json:"name"`
+	Nodes   int     `json:"nodes"`
+	PerHour float64 `json:"perHour"`
+}
+
+// Floor is the least that the same pods could cost.
+type Floor struct {
+	PerHour  float64 `json:"perHour"`
+	PerMonth float64 `json:"perMonth"`
+	// Percent of the bill that lies above the floor.
+	Percent float64 `json:"percentAbove"`
+	// Plan is the price of a plan that Kerf has found for all pods on new nodes, and how many nodes that has: between it and the
+	// floor nobody knows what is possible.
+	Plan      float64 `json:"planPerHour"`
+	PlanNodes int     `json:"planNodes"`
+	// Kept is the part of the floor that is of nodes which were not considered.
+	Kept float64 `json:"keptPerHour,omitempty"`
+	// Pods that were placed anew; WithoutPlace those that no pool could take.
+	Pods         int `json:"pods"`
+	WithoutPlace int `json:"podsWithoutPlace,omitempty"`
+	// Assumed are the pools that were assumed for nodes which no NodePool governs.
+	Assumed []AssumedPool `json:"assumedPools,omitempty"`
+}
+
+// AssumedPool is a pool that was assumed for nodes which no NodePool governs.
+type AssumedPool struct {
+	Groups        []string          `json:"groups"` // node groups that it stands for
+	Nodes         int               `json:"nodes"`
+	Categories    []string          `json:"categories"`
+	Architectures []string          `json:"architectures"`
+	CapacityTypes []string          `json:"capacityTypes"`
+	Zones         []string          `json:"zones"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Taints        []string          `json:"taints,omitempty"`
+}
+
+// Part is one reason why the bill is as high as it is.
+type Part struct {
+	Code    string  `json:"code"`
+	Title   string  `json:"title"`
+	PerHour float64 `json:"perHour"`
+	// Text says what it is, Remedy what to do.
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"`
+	// Objects that it is about, those that cost most first, at most twenty; Count is how many there are.
+	Objects []Object `json:"objects,omitempty"`
+	Count   int      `json:"count,omitempty"`
+}
+
+// Object is a Kubernetes object with what it costs in its place; PerHour is 0 where that is not known for one alone.
+type Object struct {
+	Kind    string  `json:"kind"`
+	Name    string  `json:"name"` // namespace/name where it has one
+	PerHour float64 `json:"perHour,omitempty"`
+	Detail  string  `json:"detail,omitempty"`
+}
+
+// Workload is what the pods of one owner ask for and use. The amounts are its part of its nodes' prices.
+type Workload struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	Pods int    `json:"pods"`
+	// Amounts of all pods: cores and GiB. Used is of the moment of the snapshot; nil where it is not known.
+	CPU           float64  `json:"cpuAsked"`
+	CPUUsed       *float64 `json:"cpuUsed,omitempty"`
+	Memory        float64  `json:"memoryGiBAsked"`
+	MemoryUsed    *float64 `json:"memoryGiBUsed,omitempty"`
+	PerHour       float64  `json:"perHour"`
+	UnusedPerHour float64  `json:"unusedPerHour"`
+}
+
+// First is what Kerf would do first.
+type First struct {
+	// Moves in Kerf's order: each is of use whether or not the next are made. More counts those that are not listed.
+	Moves []Move `json:"moves,omitempty"`
+	More  int    `json:"more,omitempty"`
+	// PerHour is what all of them save together.
+	PerHour float64 `json:"perHour"`
+	// NotLookedAt is how many nodes the search did not come to.
+	NotLookedAt int `json:"notLookedAt,omitempty"`
+	// Condition is what has to be so before it does: a migration, say.
+	Condition string `json:"condition,omitempty"`
+}
+
+// Move lets nodes go.
+type Move struct {
+	Nodes   []string `json:"nodes"`
+	Pods    int      `json:"pods"` // that move
+	New     []string `json:"new,omitempty"`
+	PerHour float64  `json:"perHour"`
+	Text    string   `json:"text"`
+}
+
+// Untouched are nodes that Kerf would keep for one reason.
+type Untouched struct {
+	Reason  string   `json:"reason"`
+	Count   int      `json:"count"`
+	PerHour float64  `json:"perHour"`         // what they cost
+	Nodes   []string `json:"nodes,omitempty"` // twenty at most
+}
+
+// Level is how bad a risk is.
+type Level string
+
+// The levels.
+const (
+	High Level = "high"
+	Low  Level = "low"
+)
+
+// Risk is something that may cost pods their place, or makes an amount of the report uncertain.
+type Risk struct {
+	Code    string   `json:"code"`
+	Level   Level    `json:"level"`
+	Title   string   `json:"title"`
+	Text    string   `json:"text"`
+	Remedy  string   `json:"remedy,omitempty"`
+	Objects []Object `json:"objects,omitempty"`
+	Count   int      `json:"count"`
+}
+
+// hoursPerMonth is AWS's own: a year's hours over twelve.
+const hoursPerMonth = 730
+
+// dollars is an amount in whole units of the currency.
+func dollars(m catalog.MicroUSD) float64 { return float64(m) / 1e6 }
+
+// monthly is an amount per hour over a month, to the cent.
+func monthly(m catalog.MicroUSD) float64 {
+	return math.Round(dollars(m)*hoursPerMonth*100) / 100
+}
+
+// mostObjects is how many objects are named of each part and risk.
+const mostObjects = 20
+
+// limited is the first of the objects, and how many there are.
+func limited(objects []Object) ([]Object, int) {
+	return objects[:min(len(objects), mostObjects)], len(objects)
+}
