@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,9 +86,12 @@ var constraintWords = map[floor.Kind]Part{
 func (a *audit) askings() []asking {
 	var out []asking
 	for _, kind := range floor.Kinds {
-		p := constraintWords[kind]
+		p, objects := constraintWords[kind], a.having(kind)
+		if len(objects) == 0 {
+			continue
+		}
 		p.Code = string(kind)
-		out = append(out, asking{part: p, objects: a.having(kind), without: func(p *pack.Problem) *pack.Problem { loose, _ := floor.Loosen(p, kind); return loose }})
+		out = append(out, asking{part: p, objects: objects, without: func(p *pack.Problem) *pack.Problem { loose, _ := floor.Loosen(p, kind); return loose }})
 	}
 	if pools := a.narrowPools(); len(pools) > 0 {
 		out = append(out, asking{
@@ -197,8 +201,16 @@ func priced(cost map[owner]catalog.MicroUSD) []Object {
 	return out
 }
 
-// isNarrow reports whether a term excludes instance types other than by what a pod could need, such as a GPU.
+// isNarrow reports whether a term excludes instance types other than by what a pod could need, such as a GPU. What is recommended to
+// everybody excludes nothing that would be cheaper: the general categories, of a generation that is not old.
 func isNarrow(t requirement.Term) bool {
+	switch {
+	case t.Key == categoryLabel && t.Operator == requirement.In:
+		return slices.ContainsFunc(generalCategories, func(c string) bool { return !slices.Contains(t.Values, c) })
+	case t.Key == generationLabel && t.Operator == requirement.Gt && len(t.Values) == 1:
+		n, err := strconv.Atoi(t.Values[0])
+		return err != nil || n > oldestGeneration
+	}
 	return t.Key == corev1.LabelInstanceTypeStable || strings.HasPrefix(t.Key, "karpenter.k8s.aws/instance-") && !strings.Contains(t.Key, "gpu") && !strings.Contains(t.Key, "accelerator")
 }
 

@@ -91,10 +91,14 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	a.report.Floor.Assumed = told
 	a.report.Unknown = append(a.report.Unknown, notes...)
 	a.base = pack.Problem{Now: s.TakenAt, Pools: append(pools, assumed...), Daemons: a.st.cluster.Daemons, Options: pack.Options{WellKnown: apply.WellKnownLabels(), MaxTypes: 1}}
-	a.difference()
-	a.workloads()
-	a.asked()
-	a.first()
+	if s.Missing("pods") {
+		a.floor = a.bill
+	} else {
+		a.difference()
+		a.workloads()
+		a.asked()
+		a.first()
+	}
 	a.risks()
 	a.unknown()
 	return a.report, nil
@@ -262,10 +266,7 @@ func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newN
 		}
 	}
 	for _, u := range out.Unplaced {
-		why := ""
-		if len(u.Reasons) > 0 {
-			why = u.Reasons[0].Text()
-		}
+		why := apply.Explain(u.Reasons)
 		for _, pod := range u.Pods {
 			left = append(left, unplaced{pod, why})
 		}

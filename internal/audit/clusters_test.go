@@ -146,7 +146,7 @@ func (b *builder) budget(namespace, app string, maxUnavailable int, allowed int3
 
 // used says what the pods of an app use.
 func (b *builder) used(app, cpu, memory string) {
-	for _, p := range b.Pods {
+	for _, p := range b.Pods[max(0, len(b.Pods)-200):] {
 		if p.Labels["app"] == app {
 			m := &snapshot.PodMetrics{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}, Containers: []snapshot.ContainerMetrics{{Name: "main", Usage: amounts(cpu, memory)}}}
 			b.Usage = append(b.Usage, m)
@@ -205,6 +205,7 @@ func withKarpenter() *builder {
 	pool := func(name string, disruption karpv1.Disruption, requirements ...karpv1.NodeSelectorRequirementWithMinValues) {
 		p := &karpv1.NodePool{ObjectMeta: b.meta("", name)}
 		p.Spec.Disruption = disruption
+		p.Spec.Disruption.ConsolidateAfter = karpv1.NillableDuration{Duration: new(30 * time.Second)}
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
 		p.Spec.Template.Spec.Requirements = requirements
 		b.NodePools = append(b.NodePools, p)
@@ -252,5 +253,61 @@ func withKarpenter() *builder {
 	legacy := func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"team": "legacy"} }
 	b.replicas("legacy", "erp", "3", "8Gi", legacy, "l1", "l2")
 	b.replicas("legacy", "cron", "500m", "1Gi", legacy, "l1")
+	return b
+}
+
+// large is a cluster of node groups with so many nodes and twenty times as many pods, of workloads as companies have them.
+func large(nodes int) *builder {
+	b := build()
+	zones := []string{"eu-west-1a", "eu-west-1b", "eu-west-1c"}
+	types := []string{"m5.4xlarge", "m5.2xlarge", "r5.2xlarge", "c5.4xlarge", "m6i.4xlarge"}
+	var names []string
+	for i := range nodes {
+		name := fmt.Sprintf("ip-10-%d-%d", i/250, i%250)
+		kind := "ON_DEMAND"
+		if i%5 == 0 {
+			kind = "SPOT"
+		}
+		b.node(name, types[i%len(types)], zones[i%3], map[string]string{"eks.amazonaws.com/nodegroup": fmt.Sprintf("group-%d", i%7), "eks.amazonaws.com/capacityType": kind})
+		names = append(names, name)
+	}
+	sizes := [][2]string{{"100m", "256Mi"}, {"250m", "512Mi"}, {"250m", "1Gi"}, {"500m", "1Gi"}, {"1", "2Gi"}, {"200m", "2Gi"}}
+	next := 0
+	for w := 0; next < nodes*17; w++ {
+		replicas := []int{2, 3, 5, 10, 40, 120}[w%6]
+		var on []string
+		for range replicas {
+			on = append(on, names[(next*7)%nodes])
+			next++
+		}
+		app := fmt.Sprintf("app-%d", w)
+		var change func(*corev1.PodSpec)
+		switch w % 10 {
+		case 1:
+			change = func(s *corev1.PodSpec) {
+				s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+			}
+		case 2:
+			change = func(s *corev1.PodSpec) {
+				s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 2, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+			}
+		case 3:
+			change = func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{corev1.LabelArchStable: "amd64"} }
+		}
+		size := sizes[w%len(sizes)]
+		ns := fmt.Sprintf("team-%d", w%40)
+		b.replicas(ns, app, size[0], size[1], change, on...)
+		if w%4 == 0 && replicas > 1 {
+			most := 1
+			if w%60 == 0 {
+				most = 0 // never allows
+			}
+			b.budget(ns, app, most, int32(most))
+		}
+		b.used(app, "80m", "200Mi")
+	}
+	b.daemon("aws-node", "50m", "64Mi")
+	b.daemon("kube-proxy", "100m", "64Mi")
+	b.daemon("agent", "200m", "512Mi")
 	return b
 }

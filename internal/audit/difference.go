@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/bound"
@@ -83,6 +84,7 @@ func (a *audit) difference() {
 	slices.SortStableFunc(a.report.Difference, func(x, y Part) int { return cmp.Compare(y.PerHour, x.PerHour) })
 
 	f := &a.report.Floor
+	f.Known = true
 	f.PerHour, f.PerMonth, f.Kept, f.Pods, f.WithoutPlace = dollars(a.floor), monthly(a.floor), dollars(a.kept), len(a.emptied.Pending), len(a.unplaced)
 	f.Plan, f.PlanNodes = dollars(max(min(a.kept+planned, a.bill), a.floor)), planNodes
 	if a.bill > 0 {
@@ -276,12 +278,12 @@ func (a *audit) heldKinds(holds map[*audited][]hold) []heldKind {
 		}
 		for o, p := range objects[code] {
 			o.PerHour = dollars(p)
+			o.Detail = strings.TrimPrefix(o.Detail+"; holds nodes of that price", "; ")
 			k.objects = append(k.objects, o)
 		}
 		slices.SortFunc(k.objects, func(x, y Object) int {
 			return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Detail, y.Detail))
 		})
-		k.part.Text += " The amounts beside the names are what the nodes cost that they hold."
 		out = append(out, k)
 	}
 	return out

@@ -65,11 +65,14 @@ func (a *audit) move(m *disrupt.Move) Move {
 			out.Pods += len(moving(n.Node))
 		}
 	}
+	count := map[string]int{}
 	for i := range m.NewNodes {
-		n := &m.NewNodes[i]
-		if len(n.Types) > 0 {
-			out.New = append(out.New, n.Types[0].Name+" "+n.Types[0].CapacityType)
+		if n := &m.NewNodes[i]; len(n.Types) > 0 {
+			count[n.Types[0].Name+" "+n.Types[0].CapacityType]++
 		}
+	}
+	for _, what := range sortedKeys(count) {
+		out.New = append(out.New, fmt.Sprintf("%d × %s", count[what], what))
 	}
 	old := a.st.byName[m.Nodes[0]]
 	what := "node " + m.Nodes[0]
@@ -83,6 +86,8 @@ func (a *audit) move(m *disrupt.Move) Move {
 		out.Text = "Remove " + what + ": no pod needs it"
 	case len(out.New) > 0:
 		out.Text = "Replace " + what + " by " + strings.Join(out.New, ", ") + ", and move " + plural(out.Pods, "pod")
+	case out.Pods == 1:
+		out.Text = "Remove " + what + ": its pod fits on another"
 	default:
 		out.Text = "Remove " + what + ": its " + plural(out.Pods, "pod") + " fit on others"
 	}
@@ -172,6 +177,8 @@ func (a *audit) untouchedNodes(managed func(*audited) bool) {
 			reason = "their NodePool keeps a fixed number of nodes"
 		case n.Deleting:
 			reason = "they are being removed already"
+		case n.apart:
+			reason = "pods on them ask to stay off the nodes of NodePools, as a controller's own do"
 		case n.from == ofGroup && len(a.st.pools) > 0:
 			reason = "no NodePool governs them: Kerf touches only nodes that it or Karpenter launched"
 		default:

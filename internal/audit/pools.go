@@ -31,8 +31,16 @@ var generalCategories = []string{"c", "m", "r"}
 const oldestGeneration = 5
 
 // assumedTaint keeps pods of NodePools off the pools that are assumed for other nodes: what a NodePool may launch is its owner's
-// decision. Pods of other nodes may go to NodePools.
-var assumedTaint = cluster.Taint{Key: "kerf.sh/assumed-pool", Effect: cluster.NoSchedule}
+// decision. Pods of other nodes may go to NodePools. Its value is a capacity type: pods that run on demand stay on demand, and what
+// spot would save them is told apart.
+const assumedTaint = "kerf.sh/assumed-pool"
+
+func taintOf(capacityType string) cluster.Taint {
+	if capacityType != catalog.Spot {
+		capacityType = catalog.OnDemand
+	}
+	return cluster.Taint{Key: assumedTaint, Value: capacityType, Effect: cluster.NoSchedule}
+}
 
 // nodePools are the NodePools that Kerf would serve, with the types that they may launch now. notes say what had to be assumed.
 func (st *state) nodePools(m *market) (out []*cluster.Pool, notes []string) {
@@ -101,7 +109,7 @@ func (m *market) subnetsIn(zones []string) []awsv1.Subnet {
 	return out
 }
 
-// assumed makes pools for the nodes that no NodePool governs: one for each set of taints and of labels that pods ask for. The nodes
+// assumed makes pools for the nodes that no NodePool governs: one for each capacity type, set of taints and of labels that pods ask for. The nodes
 // get the pool's name and taint, and their pods and all daemons tolerate it.
 func (st *state) assumed(m *market) (pools []*cluster.Pool, told []AssumedPool) {
 	asked := st.askedLabels()
@@ -182,7 +190,7 @@ func isDecided(key string) bool {
 
 // flavour is what tells the nodes of one assumed pool from those of another.
 func flavour(a *audited, asked map[string]bool) string {
-	var parts []string
+	parts := []string{taintOf(a.CapacityType).String()}
 	for _, t := range a.Taints {
 		parts = append(parts, "taint "+t.String())
 	}
@@ -196,22 +204,21 @@ func flavour(a *audited, asked map[string]bool) string {
 }
 
 func assumedPool(name string, nodes []*audited, asked map[string]bool, m *market) (*cluster.Pool, AssumedPool) {
-	groups, categories, archs, kinds := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{catalog.OnDemand: true}
+	groups, categories, archs := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range generalCategories {
 		categories[c] = true
 	}
 	for _, a := range nodes {
 		groups[a.group] = true
-		kinds[a.CapacityType] = true
 		if t := m.all[a.InstanceType]; t != nil {
 			categories[label(t, categoryLabel)] = true
 			archs[label(t, corev1.LabelArchStable)] = true
 		}
 	}
-	delete(kinds, catalog.Reserved)
 	first := nodes[0]
-	pool := &cluster.Pool{Name: name, Labels: map[string]string{}, Taints: append(slices.Clone(first.Taints), assumedTaint)}
-	tell := AssumedPool{Groups: sortedKeys(groups), Nodes: len(nodes), Categories: sortedKeys(categories), Architectures: sortedKeys(archs), CapacityTypes: sortedKeys(kinds)}
+	taint := taintOf(first.CapacityType)
+	pool := &cluster.Pool{Name: name, Labels: map[string]string{}, Taints: append(slices.Clone(first.Taints), taint)}
+	tell := AssumedPool{Groups: sortedKeys(groups), Nodes: len(nodes), Categories: sortedKeys(categories), Architectures: sortedKeys(archs), CapacityTypes: []string{taint.Value}}
 	for _, t := range first.Taints {
 		tell.Taints = append(tell.Taints, t.String())
 	}
@@ -239,28 +246,36 @@ func assumedPool(name string, nodes []*audited, asked map[string]bool, m *market
 
 // tolerateAssumed puts the taint of assumed pools on their nodes, and a toleration of it on the pods that run there and on daemons.
 func (st *state) tolerateAssumed() {
-	made := map[*cluster.Class]*cluster.Class{}
-	tolerant := func(c *cluster.Class) *cluster.Class {
-		if out := made[c]; out != nil {
+	type key struct {
+		class *cluster.Class
+		any   bool
+	}
+	made := map[key]*cluster.Class{}
+	tolerant := func(c *cluster.Class, anyType bool) *cluster.Class {
+		if out := made[key{c, anyType}]; out != nil {
 			return out
 		}
 		out := new(*c)
-		out.Tolerations = append(slices.Clone(c.Tolerations), cluster.Toleration{Key: assumedTaint.Key, Exists: true})
+		t := cluster.Toleration{Key: assumedTaint, Exists: anyType}
+		if !anyType {
+			t.Value = catalog.OnDemand
+		}
+		out.Tolerations = append(slices.Clone(c.Tolerations), t)
 		out.ID = out.Hash()
-		made[c] = out
+		made[key{c, anyType}] = out
 		return out
 	}
 	for _, a := range st.nodes {
 		group := a.from == ofGroup
 		if group {
-			a.Taints = append(slices.Clone(a.Taints), assumedTaint)
+			a.Taints = append(slices.Clone(a.Taints), taintOf(a.CapacityType))
 		}
 		pods := make([]*cluster.Pod, len(a.Pods))
 		for i, p := range a.Pods {
 			pods[i] = p
 			if group || p.Daemon {
 				own := *p
-				own.Class = tolerant(p.Class)
+				own.Class = tolerant(p.Class, p.Daemon || a.CapacityType == catalog.Spot)
 				pods[i] = &own
 			}
 		}
@@ -268,7 +283,7 @@ func (st *state) tolerateAssumed() {
 	}
 	daemons := slices.Clone(st.cluster.Daemons)
 	for i := range daemons {
-		daemons[i].Class = tolerant(daemons[i].Class)
+		daemons[i].Class = tolerant(daemons[i].Class, true)
 	}
 	own := *st.cluster
 	own.Daemons = daemons

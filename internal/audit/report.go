@@ -76,8 +76,9 @@ type Share struct {
 	PerHour float64 `json:"perHour"`
 }
 
-// Floor is the least that the same pods could cost.
+// Floor is the least that the same pods could cost. Where Known is false, pods could not be read and all of it is zero.
 type Floor struct {
+	Known    bool    `json:"known"`
 	PerHour  float64 `json:"perHour"`
 	PerMonth float64 `json:"perMonth"`
 	// Percent of the bill that lies above the floor.

@@ -333,6 +333,6 @@ func (a *audit) unknown() {
 		*u = append(*u, plural(c.Elsewhere, "node")+" of no known EC2 instance type are in no amount.")
 	}
 	if len(a.report.Floor.Assumed) > 0 {
-		*u = append(*u, fmt.Sprintf("No NodePool says what may be launched in place of the nodes of node groups: assumed are current types (generation %d and later) of the categories c, m and r and of those that run, in the zones, architectures and capacity types in which they run.", oldestGeneration))
+		*u = append(*u, fmt.Sprintf("No NodePool says what may be launched in place of the nodes of node groups: assumed are types of generation %d and later, of the categories c, m and r and of those that run, in the zones and architectures in which they run. Pods that run on demand stay on demand: what spot would save is told apart.", oldestGeneration))
 	}
 }

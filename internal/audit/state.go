@@ -47,9 +47,9 @@ type audited struct {
 	*cluster.Node
 	from  place
 	group string // of the bill: the NodePool or node group
-	// known is whether the price is; Node.Price is 0 where it is not.
-	known bool
-	pods  []*corev1.Pod
+	// known is whether the price is; Node.Price is 0 where it is not. apart: pods on it ask to stay off the nodes of NodePools.
+	known, apart bool
+	pods         []*corev1.Pod
 }
 
 // state is the cluster of a snapshot in the values of the engine.
@@ -114,6 +114,9 @@ func read(s *snapshot.Snapshot, m *market) *state {
 		}
 		a := st.audit(node, n, m)
 		a.pods = running[n.Name]
+		if a.from == ofGroup && slices.ContainsFunc(a.pods, intake.OptsOut) {
+			a.apart, a.Claim = true, ""
+		}
 		st.nodes = append(st.nodes, a)
 		st.byName[a.Name] = a
 	}

@@ -70,6 +70,10 @@ var outcomes = map[string]outcome{
 		foundWrong: "something is in the way: an object that is refused or can't be used, or nodes that should be replaced and are kept",
 		failed:     "the cluster or AWS could not be read",
 	},
+	"kerf audit": {
+		done:   "audited, whatever was found; what could not be read is said in the report",
+		failed: "the cluster or, with --with-aws, the account could not be asked; or nodes may not be listed: the report is written all the same",
+	},
 	"kerf demo":        {done: "every step happened in its time, and every promise was kept", failed: "a step failed, or took too long"},
 	"kerf demo images": {done: "every instance joined as planned", failed: "one did not join, or not as planned"},
 }

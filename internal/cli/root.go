@@ -123,7 +123,7 @@ func Root() *cobra.Command {
 	}{
 		{groupAWS, "Set up AWS:", []*cobra.Command{newStackCommand(), newDoctorCommand()}},
 		{groupInstall, "Install, and move over from older releases:", []*cobra.Command{newManifestsCommand(), newMigrateCommand(), newConvertCommand()}},
-		{groupRun, "Run and understand:", []*cobra.Command{newControllerCommand(), newStatusCommand(), newTopCommand(), newUICommand(), newPlanCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
+		{groupRun, "Run and understand:", []*cobra.Command{newAuditCommand(), newControllerCommand(), newStatusCommand(), newTopCommand(), newUICommand(), newPlanCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
 		{groupLocal, "Try it on this computer:", []*cobra.Command{newLocalCommand(), newDemoCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Dollars writes an amount: cents below $100, whole dollars from there on, four digits below a cent's worth of ten.
+// Dollars writes an amount: in cents below $100, in whole dollars from there on, and with four digits below a cent.
 func Dollars(v float64) string {
 	sign := ""
 	if v < 0 {
@@ -17,7 +17,7 @@ func Dollars(v float64) string {
 	switch {
 	case v == 0:
 		return "$0"
-	case v < 0.1:
+	case v < 0.01:
 		return sign + "$" + strconv.FormatFloat(v, 'f', 4, 64)
 	case v < 99.995:
 		return sign + "$" + strconv.FormatFloat(v, 'f', 2, 64)
