@@ -167,8 +167,8 @@ func (a *audit) having(kind floor.Kind) []Object {
 		has, seen := had[p.Class]
 		if !seen {
 			one := &pack.Problem{Pending: []*cluster.Pod{p}}
-			_, n := floor.Loosen(one, kind)
-			has = n > 0
+			_, have := floor.Loosen(one, kind)
+			has = len(have) > 0
 			had[p.Class] = has
 		}
 		if has {

@@ -164,7 +164,7 @@ func (st *state) scaledBy() string {
 	case groups > 0:
 		return "node groups"
 	}
-	return "nothing that was found"
+	return "whatever could not be read"
 }
 
 // price adds up the bill.

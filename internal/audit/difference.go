@@ -278,7 +278,7 @@ func (a *audit) heldKinds(holds map[*audited][]hold) []heldKind {
 		}
 		for o, p := range objects[code] {
 			o.PerHour = dollars(p)
-			o.Detail = strings.TrimPrefix(o.Detail+"; holds nodes of that price", "; ")
+			o.Detail = strings.TrimPrefix(o.Detail+"; the price is of the nodes that it holds", "; ")
 			k.objects = append(k.objects, o)
 		}
 		slices.SortFunc(k.objects, func(x, y Object) int {

@@ -197,6 +197,9 @@ func (r *Report) risksSection() report.Section {
 		}
 		notes = append(notes, report.Note{Text: x.Title, Detail: detail, Value: fmt.Sprint(x.Count), Tone: tone})
 	}
+	if notes == nil && !r.Floor.Known {
+		notes = report.Notes{{Text: "Not known: pods could not be read.", Tone: report.Warn}}
+	}
 	if notes == nil {
 		notes = report.Notes{{Text: "None was found.", Tone: report.Good}}
 	}
@@ -237,7 +240,7 @@ func (r *Report) detailSection(m money) report.Section {
 	if len(r.Floor.Assumed) > 0 {
 		t := report.Table{Title: "What was assumed for nodes that no NodePool governs", Columns: []report.Column{{Title: "Nodes of"}, {Title: "Could be"}, {Title: "Nodes", Number: true}}}
 		for _, a := range r.Floor.Assumed {
-			could := "categories " + strings.Join(a.Categories, ", ") + "; " + strings.Join(a.Architectures, ", ") + "; " + strings.Join(a.CapacityTypes, ", ")
+			could := "categories " + strings.Join(a.Categories, ", ") + "; " + strings.Join(a.Architectures, ", ") + "; " + strings.Join(a.CapacityTypes, ", ") + fmt.Sprintf("; up to %d vCPUs", a.MostCPU)
 			t.Rows = append(t.Rows, []report.Cell{{Text: strings.Join(a.Groups, ", "), Detail: strings.Join(a.Taints, ", ")}, {Text: could, Detail: strings.Join(a.Zones, ", ")}, {Text: fmt.Sprint(a.Nodes)}})
 		}
 		s.Blocks = append(s.Blocks, t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,15 @@ const (
 var generalCategories = []string{"c", "m", "r"}
 
 const oldestGeneration = 5
+
+// mostCPU is how many vCPUs an instance of an assumed pool has at most, unless a larger one runs: on larger ones too many pods would
+// go at once, whatever they save. Bare metal, which boots for ten minutes, is left out as well.
+const mostCPU = 64
+
+const (
+	cpuLabel        = "karpenter.k8s.aws/instance-cpu"
+	hypervisorLabel = "karpenter.k8s.aws/instance-hypervisor"
+)
 
 // assumedTaint keeps pods of NodePools off the pools that are assumed for other nodes: what a NodePool may launch is its owner's
 // decision. Pods of other nodes may go to NodePools. Its value is a capacity type: pods that run on demand stay on demand, and what
@@ -208,11 +218,16 @@ func assumedPool(name string, nodes []*audited, asked map[string]bool, m *market
 	for _, c := range generalCategories {
 		categories[c] = true
 	}
+	largest, metal := mostCPU, false
 	for _, a := range nodes {
 		groups[a.group] = true
 		if t := m.all[a.InstanceType]; t != nil {
 			categories[label(t, categoryLabel)] = true
 			archs[label(t, corev1.LabelArchStable)] = true
+			if n, err := strconv.Atoi(label(t, cpuLabel)); err == nil {
+				largest = max(largest, n)
+			}
+			metal = metal || label(t, hypervisorLabel) == ""
 		}
 	}
 	first := nodes[0]
@@ -237,6 +252,11 @@ func assumedPool(name string, nodes []*audited, asked map[string]bool, m *market
 		{Key: corev1.LabelOSStable, Operator: requirement.In, Values: []string{"linux"}},
 		{Key: generationLabel, Operator: requirement.Gt, Values: []string{fmt.Sprint(oldestGeneration - 1)}},
 	}
+	pool.Requirements = append(pool.Requirements, requirement.Term{Key: cpuLabel, Operator: requirement.Lt, Values: []string{strconv.Itoa(largest + 1)}})
+	if !metal {
+		pool.Requirements = append(pool.Requirements, requirement.Term{Key: hypervisorLabel, Operator: requirement.Exists})
+	}
+	tell.MostCPU = largest
 	for _, key := range sortedKeys(pool.Labels) {
 		pool.Requirements = append(pool.Requirements, requirement.Term{Key: key, Operator: requirement.In, Values: []string{pool.Labels[key]}})
 	}

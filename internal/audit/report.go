@@ -101,6 +101,7 @@ type AssumedPool struct {
 	Groups        []string          `json:"groups"` // node groups that it stands for
 	Nodes         int               `json:"nodes"`
 	Categories    []string          `json:"categories"`
+	MostCPU       int               `json:"mostVCPUs"`
 	Architectures []string          `json:"architectures"`
 	CapacityTypes []string          `json:"capacityTypes"`
 	Zones         []string          `json:"zones"`

@@ -302,7 +302,7 @@ var follows = map[string]string{
 	"storageclasses":         "where volumes may be is not known",
 	"csinodes":               "how many volumes nodes attach is not known",
 	"priorityclasses":        "",
-	"pods.metrics.k8s.io":    "what pods use is not known, so requests are held against nothing: metrics-server is not there or does not answer",
+	"pods.metrics.k8s.io":    "what pods use is not known (metrics-server tells it)",
 }
 
 // unknown says what could not be known.
@@ -327,12 +327,12 @@ func (a *audit) unknown() {
 		*u = append(*u, "Only instances are counted: no disks, traffic, load balancers, control plane, licences. Savings plans, reserved instances and private rates are in no list price: give them with --prices.")
 	}
 	if c.Fargate > 0 {
-		*u = append(*u, plural(c.Fargate, "Fargate node")+" and their pods are in no amount.")
+		*u = append(*u, fmt.Sprintf("Pods on Fargate are in no amount (%s).", plural(c.Fargate, "node")))
 	}
 	if c.Elsewhere > 0 {
 		*u = append(*u, plural(c.Elsewhere, "node")+" of no known EC2 instance type are in no amount.")
 	}
 	if len(a.report.Floor.Assumed) > 0 {
-		*u = append(*u, fmt.Sprintf("No NodePool says what may be launched in place of the nodes of node groups: assumed are types of generation %d and later, of the categories c, m and r and of those that run, in the zones and architectures in which they run. Pods that run on demand stay on demand: what spot would save is told apart.", oldestGeneration))
+		*u = append(*u, fmt.Sprintf("No NodePool says what may be launched in place of the nodes of node groups: assumed are types of generation %d and later, of the categories c, m and r and of those that run, in the zones and architectures in which they run, without bare metal and with no more than %d vCPUs unless larger ones run. Pods that run on demand stay on demand: what spot would save is told apart.", oldestGeneration, mostCPU))
 	}
 }

@@ -86,7 +86,7 @@ func (c *Cluster) Title() string {
 func (t *textWriter) head(r *Report) {
 	c := &r.Cluster
 	t.line("AUDIT of " + c.Title())
-	t.linef("  nodes are launched by %s; %s are daemons'%s", c.Scaled, plural(c.Daemons, "pod"), cond(c.Anonymized, "; names are hashed", ""))
+	t.linef("  nodes are launched by %s; %s of DaemonSets%s", c.Scaled, plural(c.Daemons, "pod"), cond(c.Anonymized, "; names are hashed", ""))
 	prices := "  prices: " + r.Prices.Source + ": " + r.Prices.OnDemand + "; spot: " + r.Prices.Spot
 	if r.Prices.Overrides > 0 {
 		prices += fmt.Sprintf("; %s of a price file", plural(r.Prices.Overrides, "rule"))
@@ -241,7 +241,11 @@ func (t *textWriter) untouched(r *Report) {
 
 func (t *textWriter) risks(r *Report) {
 	t.line("\nRISKS")
-	if len(r.Risks) == 0 {
+	switch {
+	case len(r.Risks) > 0:
+	case !r.Floor.Known:
+		t.line("  not known: pods could not be read")
+	default:
 		t.line("  none was found")
 	}
 	for _, x := range r.Risks {

@@ -31,7 +31,7 @@ type auditFlags struct {
 	facts, prices   string
 	spotDiscount    float64
 	from, snapshot  string
-	anonymize       bool
+	anonymize, role bool
 	verbose         bool
 	output          form
 }
@@ -48,8 +48,8 @@ The report says what the instances cost an hour and a month; the floor, which is
 cost, proved; where the difference lies, with the price and the names of each part; what Kerf would do first, and what it would
 not touch; what is at risk; and what could not be known.
 
-A viewer's rights are enough: the ClusterRole view, and lists of nodes and of what else belongs to no namespace. What may not be
-read makes its part of the report unknown, and is said there.
+A viewer's rights are enough: the ClusterRole view, and lists of nodes and of what else belongs to no namespace; --role prints a
+ClusterRole with just that. What may not be read makes its part of the report unknown, and is said there.
 
 Prices are list prices that are built into kerf. --with-aws asks your account for those of now; --prices is a file with what you
 have agreed on with AWS, in the form of --kerf-price-file of the controller; --spot-discount puts one saving in place of the spot prices.
@@ -60,7 +60,8 @@ kubectl get -o json as well. --anonymize hashes every name, in the file and in t
   kerf audit -o html --output-file audit.html            # one page, to be sent to somebody
   kerf audit --context prod --with-aws --profile prod    # at the prices of your account
   kerf audit --snapshot prod.json.gz --anonymize         # to attach to an issue
-  kerf audit --from prod.json.gz -o json | jq '.difference[] | .title, .perHour'`,
+  kerf audit --from prod.json.gz -o json | jq '.difference[] | .title, .perHour'
+  kerf audit --role | kubectl apply -f -                 # rights for somebody who may not list nodes`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return f.run(c, c.OutOrStdout(), notices(c))
@@ -77,13 +78,17 @@ kubectl get -o json as well. --anonymize hashes every name, in the file and in t
 	p.StringVar(&f.from, "from", "", "snapshot file to audit in place of a cluster, - for standard input")
 	p.StringVar(&f.snapshot, "snapshot", "", "file to write what was read to; compressed if its name ends in .gz")
 	p.BoolVar(&f.anonymize, "anonymize", false, "hash every name, in the snapshot and in the report")
+	p.BoolVar(&f.role, "role", false, "print the ClusterRole with the rights that an audit takes, and do nothing else")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "list up to 20 names of each part and risk")
-	f.output.register(c, audit.Report{}, textFormat, jsonFormat, htmlFormat)
+	f.output.register(c, audit.Report{}, textFormat, jsonFormat, yamlFormat, htmlFormat)
 	f.output.paint = auditPaint
 	return c
 }
 
 func (f *auditFlags) run(c *cobra.Command, out, progress io.Writer) error {
+	if f.role {
+		return f.output.writeText(out, snapshot.Role)
+	}
 	given := c.Flags().Changed
 	switch {
 	case f.from != "" && (f.cluster.kubeconfig != "" || f.cluster.context != ""):
@@ -136,7 +141,7 @@ func (f *auditFlags) run(c *cobra.Command, out, progress io.Writer) error {
 		return err
 	}
 	if s.Missing("nodes") {
-		return &exitError{code: failed, said: "nodes could not be listed, so nothing of what they cost is known: see docs/audit.md for the rights that it takes"}
+		return &exitError{code: failed, said: "nodes could not be listed, so nothing of what they cost is known. What it takes, from somebody who may grant it:\n  kerf audit --role | kubectl apply -f -\n  kubectl create clusterrolebinding kerf-auditor --clusterrole kerf-auditor --user YOU"}
 	}
 	return nil
 }
@@ -149,7 +154,16 @@ func (f *auditFlags) read(ctx context.Context, in io.Reader, progress io.Writer)
 		if err != nil {
 			return nil, err
 		}
-		return snapshot.Collect(ctx, config, time.Now(), func(resource string, n int) { fmt.Fprintf(progress, "read %d %s\n", n, resource) })
+		began := time.Now()
+		s, err := snapshot.Collect(ctx, config, began, func(resource string, n int) {
+			if n >= manyObjects {
+				fmt.Fprintf(progress, "read %d %s\n", n, resource)
+			}
+		})
+		if err == nil {
+			fmt.Fprintf(progress, "read %d nodes and %d pods from %s in %s\n", len(s.Nodes), len(s.Pods), config.Host, time.Since(began).Round(100*time.Millisecond))
+		}
+		return s, err
 	case "-":
 		s, err := snapshot.Read(in)
 		if err != nil {
@@ -163,6 +177,9 @@ func (f *auditFlags) read(ctx context.Context, in io.Reader, progress io.Writer)
 	}
 	return s, nil
 }
+
+// manyObjects is how many objects of a kind are worth a line while the others are read.
+const manyObjects = 1000
 
 // keep writes the snapshot to its file.
 func (f *auditFlags) keep(s *snapshot.Snapshot, progress io.Writer) error {

@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 
 // bringTemplates puts what other packages have as test data into the script's directory.
 func bringTemplates(e *testscript.Env) error {
-	for _, pattern := range []string{"../sim/awssim/cloudformation/testdata/getting-started-*.yaml", "../setup/stack/check/testdata/*-plan.json"} {
+	for _, pattern := range []string{"../sim/awssim/cloudformation/testdata/getting-started-*.yaml", "../setup/stack/check/testdata/*-plan.json", "../audit/testdata/*.json.gz"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			return errors.Join(err, errors.New("no test data "+pattern))

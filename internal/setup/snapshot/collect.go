@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +20,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/readonly"
 	"github.com/kerf-sh/kerf/internal/version"
 )
@@ -58,12 +58,13 @@ func Collect(ctx context.Context, config *rest.Config, now time.Time, progress f
 	}
 	gaps := make([]*Gap, len(kinds))
 	var telling sync.Mutex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	all, giveUp := context.WithCancel(ctx) // all of them once one can't reach the API server
+	defer giveUp()
+	group := guard.Group{Limit: atOnce}
 	for i := range kinds {
 		k := &kinds[i]
-		group.Go(func() error {
-			err := list(ctx, api, known, k, &s.Objects)
+		group.Go("snapshot."+k.resource, func() error {
+			err := list(all, api, known, k, &s.Objects)
 			switch gap, ok := gapOf(k, err); {
 			case err == nil:
 				telling.Lock()
@@ -73,13 +74,15 @@ func Collect(ctx context.Context, config *rest.Config, now time.Time, progress f
 				}
 			case ok:
 				gaps[i] = gap
+			case all.Err() != nil: // another has failed, which is told, or the caller has given up
 			default:
+				giveUp()
 				return fmt.Errorf("listing %s from the Kubernetes API at %s: %w", k.resource, config.Host, err)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	for _, g := range gaps {
