@@ -160,7 +160,7 @@ func keptWords(code disrupt.Code) string {
 func (a *audit) untouchedNodes(managed func(*audited) bool) {
 	by := map[string]*Untouched{}
 	for _, n := range a.st.nodes {
-		reason := ""
+		var reason string
 		pool := a.st.pools[n.Pool]
 		switch {
 		case managed(n):

@@ -22,6 +22,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
 )
 
+var taken = time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC)
+
 // secret begins every text that stands for one of the user's.
 const secret = "confidential"
 
@@ -74,7 +76,7 @@ func fill(v reflect.Value, n *int, depth int) {
 
 // filled is a snapshot with two objects of each kind, of which the second names the first in the ways that matter.
 func filled() *snapshot.Snapshot {
-	s := &snapshot.Snapshot{TakenAt: time.Date(2026, 11, 26, 9, 0, 0, 0, time.UTC), Region: "eu-west-1", Gaps: []snapshot.Gap{{Kind: "jobs", Why: secret + " is why"}}}
+	s := &snapshot.Snapshot{TakenAt: taken, Region: "eu-west-1", Gaps: []snapshot.Gap{{Kind: "jobs", Why: secret + " is why"}}}
 	n := 0
 	fill(reflect.ValueOf(&s.Objects).Elem(), &n, 0)
 	// These are words of AWS or of Kubernetes, though their type is a plain string.
