@@ -280,21 +280,26 @@ type unplaced struct {
 	why string
 }
 
-// settle finds the pods that no pool could take, and leaves their nodes as they are: a plan without them would save nothing.
-func (a *audit) settle() (price catalog.MicroUSD, newNodes int) {
+// mostSettling is how often the pods of the nodes that are left are placed anew because some found no place. A second time is
+// usual, where pods that stay had kept room for others.
+const mostSettling = 10
+
+// settle finds the pods that no pool could take, and leaves their nodes as they are: a plan without them would save nothing. all
+// tells that every other pod has a place in the plan.
+func (a *audit) settle() (price catalog.MicroUSD, newNodes int, all bool) {
 	none := func(*audited) bool { return false }
 	a.stuck = map[string]string{}
-	for range 4 {
+	for range mostSettling {
 		var left []unplaced
 		price, newNodes, left = a.placedAt(none)
-		if len(left) == 0 {
+		if all = len(left) == 0; all {
 			break
 		}
 		for _, u := range left {
-			for pod := range a.placesOf(u.pod) {
-				a.unplaced = append(a.unplaced, u)
-				a.stuck[pod.Name] = u.pod.String()
-				pod.Claim = ""
+			a.unplaced = append(a.unplaced, u)
+			if n := a.nodeOf(u.pod); n != nil {
+				a.stuck[n.Name] = u.pod.String()
+				n.Claim = ""
 			}
 		}
 	}
@@ -304,16 +309,13 @@ func (a *audit) settle() (price catalog.MicroUSD, newNodes int) {
 		}
 	}
 	a.emptied, _ = floor.Empty(a.whole())
-	return price, newNodes
+	return price, newNodes, all
 }
 
-// placesOf is the node on which a pod runs.
-func (a *audit) placesOf(ref cluster.PodRef) map[*audited]bool {
-	out := map[*audited]bool{}
+// nodeOf is the node on which a pod runs; nil where it is none that was audited.
+func (a *audit) nodeOf(ref cluster.PodRef) *audited {
 	if p := a.st.pods[ref]; p != nil {
-		if n := a.st.byName[p.Spec.NodeName]; n != nil {
-			out[n] = true
-		}
+		return a.st.byName[p.Spec.NodeName]
 	}
-	return out
+	return nil
 }

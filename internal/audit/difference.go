@@ -38,7 +38,7 @@ const (
 //	  less what it saves once nothing holds the others                        DoNotDisrupt, PodDisruptionBudget, …
 //	floor: what no plan can be below                                          NotProved: what lies between
 func (a *audit) difference() {
-	planned, planNodes := a.settle()
+	planned, planNodes, all := a.settle()
 	lowest := bound.Lower(a.emptied, floorPlan(a), bound.Budget{Work: a.o.Work}).Bound
 	a.floor = min(a.kept+lowest, a.bill)
 
@@ -86,7 +86,12 @@ func (a *audit) difference() {
 	f := &a.report.Floor
 	f.Known = true
 	f.PerHour, f.PerMonth, f.Kept, f.Pods, f.WithoutPlace = dollars(a.floor), monthly(a.floor), dollars(a.kept), len(a.emptied.Pending), len(a.unplaced)
-	f.Plan, f.PlanNodes = dollars(max(min(a.kept+planned, a.bill), a.floor)), planNodes
+	// A plan for all pods is not held to be above the floor: the proof says that it is, and a test must see where it is not.
+	planned = min(a.kept+planned, a.bill)
+	if !all {
+		planned = max(planned, a.floor)
+	}
+	f.Plan, f.PlanNodes = dollars(planned), planNodes
 	if a.bill > 0 {
 		f.Percent = float64(a.bill-a.floor) / float64(a.bill) * 100
 	}
