@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/audit"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
@@ -281,6 +282,24 @@ func TestWhatMayNotBeReadIsUnknownAndNoError(t *testing.T) {
 	if r := run(t, b.Snapshot, audit.Options{}); r.Floor.Known || len(r.Difference) != 0 || r.Bill.PerHour == 0 {
 		t.Errorf("without pods: %+v %v", r.Floor, r.Difference)
 	}
+}
+
+func TestDisruptionBudgetsThatAllowNothingHoldNodes(t *testing.T) {
+	b := withKarpenter()
+	b.NodePools[0].Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "0"}}
+	r := run(t, b.Snapshot, audit.Options{})
+	addsUp(t, r)
+	for _, p := range r.Difference {
+		for _, o := range p.Objects {
+			if p.Code == audit.HeldByPool && o.Name == "default" && strings.HasPrefix(o.Detail, "spec.disruption.budgets allow no node") {
+				if len(r.First.Moves) > 0 {
+					t.Errorf("and yet nodes go: %+v", r.First.Moves)
+				}
+				return
+			}
+		}
+	}
+	t.Errorf("the budget of NodePool default is not named: %+v", r.Difference)
 }
 
 // BenchmarkThousandNodes is the time that an audit of 1,000 nodes and 20,000 pods takes, with the reading of its file.

@@ -8,12 +8,14 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/budget"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // The codes of parts of the difference.
@@ -189,6 +191,10 @@ type hold struct {
 // holds are those of each node that may be considered.
 func (a *audit) holds() map[*audited][]hold {
 	out := map[*audited][]hold{}
+	nodes := map[string]int{}
+	for _, n := range a.st.nodes {
+		nodes[n.Pool]++
+	}
 	for _, n := range a.st.nodes {
 		if !n.movable() {
 			continue
@@ -224,10 +230,23 @@ func (a *audit) holds() map[*audited][]hold {
 				add(HeldByPool, Object{Kind: "NodePool", Name: pool.Name, Detail: "spec.disruption.consolidateAfter: Never"})
 			case d.ConsolidationPolicy == karpv1.ConsolidationPolicyWhenEmpty && !empty:
 				add(HeldByPool, Object{Kind: "NodePool", Name: pool.Name, Detail: "spec.disruption.consolidationPolicy: WhenEmpty"})
+			case a.budgetAllowsNone(pool, nodes[pool.Name], empty):
+				add(HeldByPool, Object{Kind: "NodePool", Name: pool.Name, Detail: "spec.disruption.budgets allow no node at this time"})
 			}
 		}
 	}
 	return out
+}
+
+// budgetAllowsNone reports whether the disruption budgets of a NodePool allow none of so many nodes to be consolidated at the time of
+// the snapshot. A budget that can't be read allows none.
+func (a *audit) budgetAllowsNone(pool *karpv1.NodePool, nodes int, empty bool) bool {
+	reason := disrupt.Underutilized
+	if empty {
+		reason = disrupt.Empty
+	}
+	most, err := budget.Allowed(intake.Budgets(pool), string(reason), nodes, a.st.from.TakenAt)
+	return err != nil || most == 0
 }
 
 // heldKind is one kind of hold; done are the kinds that no longer count once it is released.
@@ -254,7 +273,7 @@ func (a *audit) heldKinds(holds map[*audited][]hold) []heldKind {
 		},
 		HeldByPool: {
 			Code: HeldByPool, Title: "NodePools that do not consolidate", Text: "Their settings keep nodes with pods as they are.",
-			Remedy: "Set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized, and consolidateAfter to some seconds or minutes.",
+			Remedy: "Set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized, consolidateAfter to some seconds or minutes, and budgets that allow some nodes at some time.",
 		},
 	}
 	price, objects := map[string]catalog.MicroUSD{}, map[string]map[Object]catalog.MicroUSD{}
@@ -265,7 +284,7 @@ func (a *audit) heldKinds(holds map[*audited][]hold) []heldKind {
 				objects[h.code] = map[Object]catalog.MicroUSD{}
 			}
 			o := h.object
-			if h.code == HeldByPool || h.code == HeldByBudget && o.Kind == "PodDisruptionBudget" {
+			if h.code == HeldByBudget && o.Kind == "PodDisruptionBudget" {
 				o.Detail = "" // one object for many nodes
 			}
 			objects[h.code][o] += n.Price
