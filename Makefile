@@ -135,6 +135,11 @@ bench-rest: ## what the controller takes at rest, and while 1 % of the pods are 
 	for churn in $(or $(CHURN),0 1); do for size in $(or $(SIZES),100/1500/2 1000/15000/5 2500/50000/10 5000/100000/10); do IFS=/ read -r nodes pods pools <<< "$$size"; \
 	go test ./internal/sim/simcluster -run '^TestRest$$' -count=1 -timeout 0 -v -rest-nodes "$$nodes" -rest-pods "$$pods" -rest-pools "$$pools" -rest-churn "$$churn"; done; done
 
+.PHONY: bench-day
+bench-day: ## what a simulated day takes of the processor and of memory: PODS=1000 HOURS=24 SEED=1 TYPES=all (or few) PROFILE=file
+	go test ./internal/sim/simcluster -run '^TestDay$$' -count=1 -timeout 0 -v -day-pods $(or $(PODS),1000) -day-hours $(or $(HOURS),24) -day-seed $(or $(SEED),1) -day-types $(or $(TYPES),all) \
+	$(if $(PROFILE),-day-profile '$(abspath $(PROFILE))')
+
 .PHONY: ledger
 ledger: ## what clusters cost and whether their moves pay back: SIZES=150,1000 LOADS=steady,breathing,falling,daily SEEDS=1-20 HOURS=6 WITHOUT=waits/turns
 	go test ./internal/sim/simcluster -run '^TestLedger$$' -count=1 -timeout 0 -v -ledger-sizes '$(or $(SIZES),150)' -ledger-seeds '$(or $(SEEDS),1-20)' -ledger-hours $(or $(HOURS),6) \
