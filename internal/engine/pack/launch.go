@@ -130,10 +130,25 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 	}
 	var byMix, byOwn []bid
 	cheapest := -1
-	demand, worth := p.demand, float64(p.worth)
+	worth := float64(p.worth)
 	forced := s.forcedNodes(it)
 	ceiling := catalog.NoPrice
+	// What is left to be carried, by a node of those that are forced at least; resources that nothing asks for are passed over.
+	s.demanded = s.demanded[:0]
+	for r, d := range p.demand {
+		if d > 0 {
+			s.demanded = append(s.demanded, askedOf{r, float64(d) / float64(forced)})
+		}
+	}
+	byHost := s.hostCap(it.class, nil, want)
+	ownWorth := float64(int64(byHost) * v.worth) // at most
 	for _, t := range v.shape.order {
+		price := v.shape.price[t]
+		f := float64(max(price, 1))
+		// Types come by price: from here on none is worth as much for its price as what was found.
+		if len(byMix) == mixed && len(byOwn) == own && worth/f <= byMix[mixed-1].score && ownWorth/f <= byOwn[own-1].score {
+			break
+		}
 		net := p.net[t]
 		if !p.affordable.Has(t) || !it.class.req.Fits(net) {
 			continue
@@ -141,22 +156,18 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 		if cheapest < 0 {
 			cheapest = t
 		}
-		price := v.shape.price[t]
 		if price > ceiling {
 			break
 		}
 		share := 1.0
-		for r, d := range demand {
-			if d > 0 {
-				share = min(share, float64(net[r])/(float64(d)/float64(forced)))
-			}
+		for _, x := range s.demanded {
+			share = min(share, float64(net[x.resource])/x.amount)
 		}
 		if forced > 1 && share >= 1 && ceiling == catalog.NoPrice {
 			ceiling = price
 		}
-		f := float64(max(price, 1))
 		byMix = keep(byMix, bid{t, share * worth / f}, mixed)
-		n := min(it.class.req.Times(net, want), s.hostCap(it.class, nil, want))
+		n := min(it.class.req.Times(net, want), byHost)
 		byOwn = keep(byOwn, bid{t, float64(int64(n)*v.worth) / f}, own)
 	}
 	var out []int

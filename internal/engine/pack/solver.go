@@ -73,11 +73,18 @@ type launched struct {
 	spare    [][2]int64 // cpu and memory that are left on the launched
 	draft    *newNode   // one that was not launched, to be used again
 	room     res.Vector // scratch
+	demanded []askedOf  // scratch
 	crowds   []crowd    // by pool: the items that are left, for filling
 	// lastResort is set once everything else is placed.
 	lastResort bool
 	// squeezing lets pods that have no other place take that of the bearers of a spread over hosts.
 	squeezing bool
+}
+
+// askedOf is an amount of a resource.
+type askedOf struct {
+	resource int
+	amount   float64
 }
 
 // numbers are answers that are asked for again and again.

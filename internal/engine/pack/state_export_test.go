@@ -27,6 +27,7 @@ var passedOver = map[string]string{
 	"class.size":          "a number that is kept",
 	"launched.draft":      "scratch",
 	"launched.room":       "scratch",
+	"launched.demanded":   "scratch",
 	"WhatIf.nodes":        "scratch",
 	"launched.spare":      "made anew for new nodes",
 	"movable.floor":       "worked out once",
