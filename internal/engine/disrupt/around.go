@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/guard"
 )
 
@@ -22,10 +23,10 @@ func (b *brokenQuestion) Error() string {
 }
 
 // searchAround is searchAll without the nodes about which a question panics: these are blocked, and it begins again.
-func searchAround(p *Problem) []*search {
+func searchAround(p *Problem, q *pack.Questions) []*search {
 	for range mostAround {
 		var found []*search
-		err := guard.Run("disruption.search", func() error { found = searchAll(p); return nil })
+		err := guard.Run("disruption.search", func() error { found = searchAll(p, q); return nil })
 		if err == nil {
 			return found
 		}
@@ -34,8 +35,9 @@ func searchAround(p *Problem) []*search {
 			panic(err)
 		}
 		p = p.keeping(broken)
+		q.Forget()
 	}
-	return searchAll(p)
+	return searchAll(p, q)
 }
 
 // brokenIn finds the question in a panic, or in a panic about one.

@@ -25,13 +25,13 @@ func Decide(p *Problem) *Decision {
 	if p == nil || p.Cluster == nil {
 		return &Decision{}
 	}
-	d, _ := decide(p)
+	d, _ := decide(p, &pack.Questions{})
 	return d
 }
 
 // decide is Decide, and the search that the moves are from.
-func decide(p *Problem) (*Decision, *search) {
-	found := searchAround(p)
+func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
+	found := searchAround(p, q)
 	best := choose(found)
 	d := best.decision()
 	for _, s := range found {
@@ -49,14 +49,14 @@ func decide(p *Problem) (*Decision, *search) {
 // searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much
 // could be saved the last is made first, and is enough when it leaves little to be saved. Where there is little to be saved
 // from the start the first one that finds something is enough: the others find the like of it, and the next round sees all.
-func searchAll(p *Problem) []*search {
-	w := pack.NewWhatIf(p.Cluster)
+func searchAll(p *Problem, q *pack.Questions) []*search {
+	w := q.WhatIf(p.Cluster)
 	s := newSearch(p, w)
 	if s.slack() > muchSlack {
 		if s.run(repacking, false); s.slackAfter() < littleSlack {
 			return []*search{s}
 		}
-		return append(searchBeside(p, emptiestFirst, dearestFirst), s)
+		return append(searchBeside(p, q, emptiestFirst, dearestFirst), s)
 	}
 	little := s.slack() < littleSlack
 	s.run(emptiestFirst, false)
@@ -66,7 +66,7 @@ func searchAll(p *Problem) []*search {
 		return found
 	}
 	if len(s.moves) > 0 {
-		return append(found, searchBeside(p, dearestFirst, repacking)...)
+		return append(found, searchBeside(p, q, dearestFirst, repacking)...)
 	}
 	next := newSearch(p, w)
 	next.chooseTargets(dearestFirst)
@@ -75,7 +75,7 @@ func searchAll(p *Problem) []*search {
 		found = append(found, next)
 	}
 	if len(next.moves) > 0 {
-		return append(found, searchBeside(p, repacking)...)
+		return append(found, searchBeside(p, q, repacking)...)
 	}
 	last := newSearch(p, w)
 	last.run(repacking, true)
@@ -87,14 +87,14 @@ func searchAll(p *Problem) []*search {
 const muchSlack, littleSlack = 0.4, 0.1
 
 // searchBeside makes searches side by side.
-func searchBeside(p *Problem, orders ...order) []*search {
+func searchBeside(p *Problem, q *pack.Questions, orders ...order) []*search {
 	found := make([]*search, len(orders))
 	errs := make([]error, len(orders))
 	var g guard.Group
 	for i, o := range orders {
 		g.Go("disruption.search", func() error {
 			errs[i] = guard.Catch("disruption.search", func() error {
-				found[i] = newSearch(p, pack.NewWhatIf(p.Cluster))
+				found[i] = newSearch(p, q.WhatIf(p.Cluster))
 				found[i].run(o, false)
 				return nil
 			})

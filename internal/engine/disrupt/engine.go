@@ -8,16 +8,18 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
-// Engine decides about one problem after the other and gives its last decision again while nothing has changed that
-// could make it another one: most looks at a cluster find it as it was. Its decisions are those of Decide, byte for byte.
+// Engine decides about one problem after the other. It gives its last decision again while nothing has changed that could make it
+// another one, as most looks at a cluster find it as it was; otherwise it goes on from what it knows of types, pools and nodes that are still
+// there. Its decisions are those of Decide, byte for byte.
 //
 // Nodes, pods, classes and types are taken to be the same when their pointers are; nobody may change what they point to,
 // nor the lists of a problem.
 //
 // Concurrency: safe; problems are decided one at a time.
 type Engine struct {
-	mu   sync.Mutex
-	last *decided
+	mu        sync.Mutex
+	last      *decided
+	questions pack.Questions
 }
 
 // decided is a problem with the answer to it.
@@ -44,8 +46,10 @@ func (e *Engine) Decide(p *Problem) *Decision {
 	if d := e.last.again(p); d != nil {
 		return d
 	}
-	e.last = nil // lost if this panics
-	d, s := decide(p)
+	e.last = nil         // lost if this panics
+	e.questions.Forget() // what a panic left
+	d, s := decide(p, &e.questions)
+	defer e.questions.Release()
 	e.last = &decided{*p, *p.Cluster, d, s.underutilizedTargets(d)}
 	e.last.problem.Nodes = slices.Clone(p.Nodes)
 	return d

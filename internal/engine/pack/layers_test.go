@@ -30,7 +30,7 @@ var layers = []struct {
 	{"plan: what came of it, and the reasons of what did not", "outcome reasons reasons_capacity reasons_daemon addresses_reason addresses_left"},
 	{"variants: the same problem with other preferences, hints and zones", `preference_choose preference_price preference_relax domainhint addresses_settle`},
 	{"pipeline: from a problem to its plan", "pack priceguard bare"},
-	{"what if: questions about nodes that go", `whatif whatif_compile whatif_again whatif_deal whatif_floor whatif_fork whatif_follow whatif_land whatif_level whatif_pins whatif_place
+	{"what if: questions about nodes that go", `whatif whatif_compile whatif_again whatif_deal whatif_floor whatif_fork whatif_follow whatif_land whatif_level whatif_memory whatif_pins whatif_place
 		whatif_preferences whatif_try`},
 }
 

@@ -23,6 +23,8 @@ type memory struct {
 	learned     learned // of the problem at hand
 	// rounds counts the problems up to settleRounds; needed is how many bytes were in use after them.
 	rounds, needed int
+	// idle is for how many rounds Questions did not need it.
+	idle int
 }
 
 // mostSettings is how many combinations of resources, daemons and well-known labels are remembered.
@@ -117,7 +119,7 @@ type borrowedPool struct {
 }
 
 func (l borrowedPool) giveBack() {
-	l.p.wellKnown = nil
+	l.p.wellKnown, l.p.journal = nil, nil
 	l.to.pools[l.p.src.Name] = &keptPool{pool: l.p, src: l.p.src, types: l.p.cat, round: l.to.round}
 }
 

@@ -58,8 +58,10 @@ type kept struct {
 // NewWhatIf compiles the problem with all pods of its nodes.
 //
 // Cost: as the compilation of Solve over all pods of the cluster.
-func NewWhatIf(p *Problem) *WhatIf {
-	s := newSolver(p, newMemory())
+func NewWhatIf(p *Problem) *WhatIf { return newWhatIf(p, newMemory()) }
+
+func newWhatIf(p *Problem, k *memory) *WhatIf {
+	s := newSolver(p, k)
 	s.moving, s.journal = movablePods(p), &journal{}
 	s.compile()
 	w := &WhatIf{s: s, movable: movable{orderOf: map[*class]int{}},
