@@ -27,16 +27,16 @@ func TestATypeThatIsSoldAsBlocksAloneIsThereBetweenTwoBlocks(t *testing.T) {
 	pool.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{
 		term(requirement.CapacityType, "reserved"), term(requirement.InstanceType, "p5e.48xlarge"),
 	}
-	if got := unlaunchable(pool, class, append(region(), block)); got != "" {
+	if got, _ := unlaunchable(pool, class, append(region(), block), ""); got != "" {
 		t.Errorf("between two blocks: %s", got)
 	}
 	asked := pool.Spec.Template.Spec.Requirements
 	pool.Spec.Template.Spec.Requirements = append(slices.Clone(asked), term(requirement.Zone, "eu-central-1a"))
-	if got := unlaunchable(pool, class, append(region(), block)); !strings.Contains(got, "name one of these zones") {
+	if got, _ := unlaunchable(pool, class, append(region(), block), ""); !strings.Contains(got, "name one of these zones") {
 		t.Errorf("in a zone that there is not: %q", got)
 	}
 	pool.Spec.Template.Spec.Requirements = asked[1:]
-	if got := unlaunchable(pool, &awsv1.EC2NodeClass{}, append(region(), block)); got == "" {
+	if got, _ := unlaunchable(pool, &awsv1.EC2NodeClass{}, append(region(), block), ""); got == "" {
 		t.Error("a class that selects no reservation can launch it")
 	}
 	pool.Spec.Template.Spec.Requirements = asked
@@ -46,7 +46,7 @@ func TestATypeThatIsSoldAsBlocksAloneIsThereBetweenTwoBlocks(t *testing.T) {
 		if zone == "us-east-1c" {
 			block.Offerings[0].Unavailable = catalog.WithoutSubnet
 		}
-		if got := unlaunchable(pool, class, append(region(), block)); got != "" {
+		if got, _ := unlaunchable(pool, class, append(region(), block), ""); got != "" {
 			t.Errorf("with a block in %s: %s", zone, got)
 		}
 	}

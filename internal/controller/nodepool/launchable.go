@@ -41,6 +41,7 @@ type verdict struct {
 	class           string // the version of its class
 	at              time.Time
 	none            string // why no instance type can be launched; empty if there are some, or nothing is known
+	some            string // a type that could be launched; it is tried first
 }
 
 // unlaunchable says why no instance type meets the pool's requirements, empty when some do. A type counts that is short,
@@ -71,7 +72,7 @@ func (c *Controller) unlaunchable(ctx context.Context, stored *karpv1.NodePool, 
 	defer stop()
 	list, err := c.Types.Types(waiting, class)
 	if err == nil && len(list) > 0 { // no types at all says that something is wrong with the list
-		last.none = unlaunchable(stored, class, list)
+		last.none, last.some = unlaunchable(stored, class, list, last.some)
 	}
 	last.class, last.at = class.ResourceVersion, c.Clock.Now()
 	if c.verdicts == nil {
@@ -92,12 +93,23 @@ type launchable struct {
 	between []int
 }
 
-func unlaunchable(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*catalog.Type) string {
+// unlaunchable says why no type of the list meets the pool's requirements, and otherwise names one that does. try names the type to begin with:
+// where that still does the others need not be looked at.
+func unlaunchable(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*catalog.Type, try string) (why, some string) {
+	if at := slices.IndexFunc(list, func(t *catalog.Type) bool { return t.Name == try }); at >= 0 {
+		if why, some = judge(pool, class, list[at:at+1]); some != "" {
+			return why, some
+		}
+	}
+	return judge(pool, class, list)
+}
+
+func judge(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*catalog.Type) (why, some string) {
 	l := &launchable{class: class, vocab: requirement.NewVocabulary()}
 	asked := intake.Pool(pool, class, nil)
 	reqs, err := l.vocab.Parse(asked.Requirements)
 	if err != nil {
-		return err.Error()
+		return err.Error(), ""
 	}
 	reqs = reqs.And(l.vocab.Labels(asked.Labels))
 	between := map[string]bool{}
@@ -108,17 +120,17 @@ func unlaunchable(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*cata
 	}
 	l.reqs = withoutReservations(reqs, l.vocab)
 	if l.cat, err = catalog.Compile(inSubnets(list), l.vocab, res.NewSchema()); err != nil {
-		return "" // the list's fault, not the pool's
+		return "", "" // the list's fault, not the pool's
 	}
 	for i := range l.cat.Types {
 		if between[l.cat.Types[i].Name] {
 			l.between = append(l.between, i)
 		}
 	}
-	if l.left(l.reqs).Any() {
-		return ""
+	for t := range l.left(l.reqs).Each {
+		return "", l.cat.Types[t].Name
 	}
-	return l.why()
+	return l.why(), ""
 }
 
 // withoutReservations leaves out what only open reservations can meet: they come and go.

@@ -98,7 +98,7 @@ func TestAPoolForWhichNothingCanBeLaunchedSaysSo(t *testing.T) {
 			pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 			pool.Spec.Template.Spec.Requirements = tc.asked
 			class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-			got := unlaunchable(pool, class, region())
+			got, _ := unlaunchable(pool, class, region(), "")
 			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 				t.Errorf("it says %q, want %q", got, tc.want)
 			}
