@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -74,9 +75,22 @@ type otherSet struct {
 //
 // Errors: two types of one name, or a requirement that does not parse; they name the type.
 func Compile(types []*Type, vocab *requirement.Vocabulary, schema *res.Schema) (*Catalog, error) {
+	return CompileLike(nil, types, vocab, schema)
+}
+
+// CompileLike is Compile that shares with another catalog of the same vocabulary and schema what is the same in both: when only prices
+// or capacity have changed, that is all but the cells. like may be nil.
+//
+// Errors: those of Compile.
+func CompileLike(like *Catalog, types []*Type, vocab *requirement.Vocabulary, schema *res.Schema) (*Catalog, error) {
 	sorted := slices.Clone(types)
 	slices.SortStableFunc(sorted, func(a, b *Type) int { return cmp.Compare(a.Name, b.Name) })
 	c := &Catalog{Types: sorted, Schema: schema, Vocab: vocab, labels: map[requirement.Key]*labelColumn{}}
+	if like != nil && like.Vocab == vocab && like.Schema == schema && slices.EqualFunc(like.Types, sorted, sameNodes) {
+		c.all, c.Allocatable, c.Capacity, c.labels, c.columns = like.all, like.Allocatable, like.Capacity, like.labels, like.columns
+		c.buildCells()
+		return c, nil
+	}
 	c.all = NewTypeSet(len(sorted))
 	for i, t := range sorted {
 		if i > 0 && sorted[i-1].Name == t.Name {
@@ -92,6 +106,12 @@ func Compile(types []*Type, vocab *requirement.Vocabulary, schema *res.Schema) (
 	c.columns = buildColumns(c.Allocatable, schema.Len())
 	c.buildCells()
 	return c, nil
+}
+
+// sameNodes reports whether nodes of two types have the same labels and the same room.
+func sameNodes(a, b *Type) bool {
+	return a == b || a.Name == b.Name && maps.Equal(a.Capacity, b.Capacity) && maps.Equal(a.Overhead, b.Overhead) && maps.Equal(a.AttachLimits, b.AttachLimits) &&
+		slices.EqualFunc(a.Requirements, b.Requirements, requirement.Term.Equal)
 }
 
 func (c *Catalog) addLabels(i int, t *Type) error {

@@ -181,3 +181,66 @@ func TestBadTypesAreRefusedByName(t *testing.T) {
 		})
 	}
 }
+
+// What a catalog shares with another makes no difference.
+func TestACatalogMadeLikeAnotherIsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := drawTypes(t)
+		vocab, schema := requirement.NewVocabulary(), res.NewSchema(res.CPU, res.Memory)
+		before, err := catalog.Compile(types, vocab, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := slices.Clone(types)
+		change := rapid.SampledFrom([]string{"price", "capacity", "gone", "label", "room", "overhead"}).Draw(t, "change")
+		for i := range next {
+			own := *next[i]
+			own.Offerings = slices.Clone(own.Offerings)
+			next[i] = &own
+		}
+		one := next[rapid.IntRange(0, len(next)-1).Draw(t, "of")]
+		switch change {
+		case "price":
+			one.Offerings[0].Price = 2
+		case "capacity":
+			one.Offerings[0].Available = !one.Offerings[0].Available
+		case "gone":
+			next = next[1:]
+		case "label":
+			one.Requirements = append(slices.Clone(one.Requirements), requirement.Term{Key: "more", Operator: requirement.In, Values: []string{"1"}})
+		case "room":
+			one.Capacity = res.List{res.CPU: one.Capacity[res.CPU] + 1, res.Memory: one.Capacity[res.Memory]}
+		case "overhead":
+			one.Overhead = res.List{res.CPU: 1}
+		}
+		got, err := catalog.CompileLike(before, next, vocab, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := catalog.Compile(next, vocab, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := func(c *catalog.Catalog) any {
+			out := []any{c.Types, c.Allocatable, c.Capacity, c.Keys()}
+			for _, cell := range c.Cells {
+				out = append(out, cell.Zone, cell.Price, names(c, cell.Available), names(c, cell.Exists))
+			}
+			for _, key := range []string{"gen", "more", requirement.InstanceType} {
+				k := vocab.Key(key)
+				out = append(out, c.Values(c.All(), k))
+				for _, value := range c.Values(c.All(), k) {
+					s := c.All().Clone()
+					c.KeepMatching(s, vocab.Labels(map[string]string{key: value}), nil)
+					out = append(out, names(c, s))
+				}
+			}
+			s := c.All().Clone()
+			c.KeepFitting(s, res.Vector{4, 4})
+			return append(out, names(c, s))
+		}
+		if diff := cmp.Diff(look(want), look(got)); diff != "" {
+			t.Fatalf("after a change of %s:\n%s", change, diff)
+		}
+	})
+}

@@ -66,10 +66,10 @@ func (s *solver) tryType(it *podGroup, v *podGroupOnPool, p *pool, t, want int, 
 	if fill {
 		s.fill(m, it, t, room, it.costEfficiency(m.shape, t)*suits)
 	}
-	best := m.settle(room)
+	best := m.settle(s.lead, room)
 	if best >= 0 && fill {
 		s.fill(m, it, best, room, 0)
-		best = m.settle(room)
+		best = m.settle(s.lead, room)
 	}
 	if best < 0 {
 		s.draft = m
@@ -116,6 +116,9 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 		score float64
 	}
 	keep := func(top []bid, b bid, n int) []bid {
+		if len(top) == n && b.score <= top[n-1].score {
+			return top
+		}
 		at, _ := slices.BinarySearchFunc(top, b, func(x, y bid) int { return cmp.Compare(y.score, x.score) })
 		for at < len(top) && top[at].score == b.score {
 			at++
@@ -142,7 +145,7 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 	}
 	byHost := s.hostCap(it.class, nil, want)
 	ownWorth := float64(int64(byHost) * v.worth) // at most
-	for _, t := range v.shape.order {
+	for _, t := range v.shape.order[v.shape.reaching(s.lead, it.class.req):] {
 		price := v.shape.price[t]
 		f := float64(max(price, 1))
 		// Types come by price: from here on none is worth as much for its price as what was found.
@@ -204,7 +207,7 @@ func (s *solver) openReserved(it *podGroup, p *pool, want int, fill bool) int {
 		if fill {
 			s.fill(m, it, t, room, 0)
 		}
-		if m.settle(room) >= 0 && (best == nil || m.worth > best.worth) {
+		if m.settle(s.lead, room) >= 0 && (best == nil || m.worth > best.worth) {
 			best = m
 		}
 	}

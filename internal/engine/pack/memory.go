@@ -194,8 +194,12 @@ func (t *compileKey) catalogOf(types []*catalog.Type, vocab *requirement.Vocabul
 		}
 	}
 	t.base.worked.Catalogs++
+	var like *catalog.Catalog
+	if n := len(t.catalogs); n > 0 {
+		like = t.catalogs[n-1].cat
+	}
 	c := &keptCatalog{types: types, round: t.round}
-	if c.cat, c.err = catalog.Compile(types, vocab, t.schema); c.err != nil {
+	if c.cat, c.err = catalog.CompileLike(like, types, vocab, t.schema); c.err != nil {
 		c.cat, _ = catalog.Compile(nil, vocab, t.schema)
 	}
 	for _, x := range types {

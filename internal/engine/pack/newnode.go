@@ -87,9 +87,9 @@ func (m *newNode) count(it *podGroup) int {
 }
 
 // settle finds the cheapest type that carries what is on m; -1 if there is none.
-func (m *newNode) settle(scratch res.Vector) int {
+func (m *newNode) settle(lead [2]int, scratch res.Vector) int {
 	p := m.pool
-	for _, t := range m.shape.order {
+	for _, t := range m.shape.order[m.shape.reaching(lead, m.used):] {
 		if !m.used.Fits(p.net[t]) || !p.affordable.Has(t) {
 			continue
 		}
