@@ -100,7 +100,17 @@ func playDay(t *testing.T, out outside) *day {
 		h.Apply(simcluster.Defaults)
 		c := newChurn(h, load{seed: *daySeed, hours: *dayHours, size: max(1, *dayPods/18), swing: 3, daily: true})
 		h.Pass(5 * time.Minute)
-		calls := h.API.Requests()
+		calls := map[string]int{} // of which there were any
+		count := func(sign int) {
+			for _, of := range []map[string]int{h.API.Requests(), h.AWS.World.CallCounts()} {
+				for what, n := range of {
+					if calls[what] += sign * n; calls[what] == 0 {
+						delete(calls, what)
+					}
+				}
+			}
+		}
+		count(-1)
 		for n := range *dayHours * 60 {
 			c.minute(n)
 			h.Pass(time.Minute)
@@ -108,6 +118,7 @@ func playDay(t *testing.T, out outside) *day {
 				d.look(h)
 			}
 		}
+		count(1)
 		if *dayProfile != "" {
 			out.do(func() {
 				f, err := os.Create(*dayProfile + ".heap")
@@ -120,11 +131,8 @@ func playDay(t *testing.T, out outside) *day {
 				}
 			})
 		}
-		now := h.API.Requests()
-		for _, what := range slices.Sorted(maps.Keys(now)) {
-			if n := now[what] - calls[what]; n > 0 {
-				t.Logf("%7d %s", n, what)
-			}
+		for _, what := range slices.Sorted(maps.Keys(calls)) {
+			t.Logf("%7d %s", calls[what], what)
 		}
 	})
 	return d
