@@ -33,6 +33,8 @@ func touch(c prometheus.Collector) {
 			_, err = v.GetMetricWithLabelValues(labels...)
 		case *prometheus.GaugeVec:
 			_, err = v.GetMetricWithLabelValues(labels...)
+		case *obs.OnRead:
+			_, err = v.GetMetricWithLabelValues(labels...)
 		case *prometheus.HistogramVec:
 			_, err = v.GetMetricWithLabelValues(labels...)
 		case *prometheus.SummaryVec:

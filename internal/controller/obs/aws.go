@@ -13,8 +13,8 @@ type AWS struct {
 	batchSize, batchTime                *prometheus.HistogramVec
 	terminationFailures                 *prometheus.CounterVec
 	UserDataBytes                       *prometheus.GaugeVec
-	InstanceTypeCPU, InstanceTypeMemory *prometheus.GaugeVec
-	OfferingPrice, OfferingAvailable    *prometheus.GaugeVec
+	InstanceTypeCPU, InstanceTypeMemory *OnRead
+	OfferingPrice, OfferingAvailable    *OnRead
 }
 
 // batchSizes are buckets of how many calls share one request; EC2 takes 1,000 at most.
@@ -38,10 +38,10 @@ func awsCalls(t table) AWS {
 		terminationFailures: t.counter("karpenter_cloudprovider_instance_termination_failures_total", "Calls to terminate an instance that failed.", "zone", "zone_id"),
 		UserDataBytes:       t.gauge("karpenter_ec2nodeclasses_userdata_bytes", "Size of the user data with which instances of a class were launched last, before base64. EC2 takes 16,384 bytes.", "nodeclass"),
 
-		InstanceTypeCPU:    t.gauge("karpenter_cloudprovider_instance_type_cpu_cores", "vCPUs of an instance type that some NodePool's class can run.", "instance_type"),
-		InstanceTypeMemory: t.gauge("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of an instance type, as its node reports it as capacity.", "instance_type"),
-		OfferingPrice:      t.gauge("karpenter_cloudprovider_instance_type_offering_price_estimate", "Price of an offering in dollars per hour, the lowest where NodeOverlays give NodePools different ones.", "instance_type", "capacity_type", "zone"),
-		OfferingAvailable:  t.gauge("karpenter_cloudprovider_instance_type_offering_available", "1 where some NodePool could launch the offering now, else 0.", "instance_type", "capacity_type", "zone"),
+		InstanceTypeCPU:    t.gaugeOnRead("karpenter_cloudprovider_instance_type_cpu_cores", "vCPUs of an instance type that some NodePool's class can run.", "instance_type"),
+		InstanceTypeMemory: t.gaugeOnRead("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of an instance type, as its node reports it as capacity.", "instance_type"),
+		OfferingPrice:      t.gaugeOnRead("karpenter_cloudprovider_instance_type_offering_price_estimate", "Price of an offering in dollars per hour, the lowest where NodeOverlays give NodePools different ones.", "instance_type", "capacity_type", "zone"),
+		OfferingAvailable:  t.gaugeOnRead("karpenter_cloudprovider_instance_type_offering_available", "1 where some NodePool could launch the offering now, else 0.", "instance_type", "capacity_type", "zone"),
 	}
 }
 

@@ -100,6 +100,10 @@ func (t table) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 	return add(t, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
+func (t table) gaugeOnRead(name, help string, labels ...string) *OnRead {
+	return add(t, &OnRead{GaugeVec: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)})
+}
+
 // single is a gauge without labels.
 func (t table) single(name, help string) prometheus.Gauge {
 	return add(t, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))

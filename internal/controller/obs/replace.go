@@ -3,6 +3,7 @@ package obs
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -36,4 +37,26 @@ func (m *Metrics) Replace(gauge *prometheus.GaugeVec, fill func(set func(value f
 		s.labels = map[*prometheus.GaugeVec]map[string][]string{}
 	}
 	s.labels[gauge] = now
+}
+
+// OnRead is a gauge whose values are worked out when somebody reads it. It is for those that have thousands of values and
+// are replaced as a whole.
+type OnRead struct {
+	*prometheus.GaugeVec
+	pending atomic.Pointer[func()]
+}
+
+// Collect implements prometheus.Collector.
+func (g *OnRead) Collect(to chan<- prometheus.Metric) {
+	if fill := g.pending.Swap(nil); fill != nil {
+		(*fill)()
+	}
+	g.GaugeVec.Collect(to)
+}
+
+// ReplaceOnRead is Replace when the gauge is next read. What fill refers to is kept until then.
+//
+// Concurrency: safe; fill is called at most once, at any time, by whoever reads.
+func (m *Metrics) ReplaceOnRead(gauge *OnRead, fill func(set func(value float64, labels ...string))) {
+	gauge.pending.Store(new(func() { m.Replace(gauge.GaugeVec, fill) }))
 }

@@ -47,6 +47,8 @@ func kindOf(t *testing.T, c prometheus.Collector) string {
 		return "counter"
 	case *prometheus.GaugeVec:
 		return "gauge"
+	case *obs.OnRead:
+		return "gauge"
 	case *prometheus.HistogramVec:
 		return "histogram"
 	case *prometheus.SummaryVec:

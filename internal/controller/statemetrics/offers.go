@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,49 +109,61 @@ func (o *Offers) Round(ctx context.Context) error {
 // offer is what metrics tell offerings apart by.
 type offer struct{ instanceType, capacityType, zone string }
 
-// show puts the metrics of types and offerings in the place of what they were. Pools may see a type at several prices; the lowest is
-// shown.
+// show puts the metrics of types and offerings in the place of what they were, once somebody reads them. Pools may see a type at several
+// prices; the lowest is shown.
 func (o *Offers) show(pools []*cluster.Pool) {
-	types, prices, available := map[string]*catalog.Type{}, map[offer]catalog.MicroUSD{}, map[offer]bool{}
+	all := sync.OnceValue(func() *shownOffers { return offersOf(pools) })
+	a := &o.Metrics.AWS
+	o.Metrics.ReplaceOnRead(a.InstanceTypeCPU, func(set func(float64, ...string)) {
+		for name, t := range all().types {
+			set(float64(t.Capacity[res.CPU])/1000, name)
+		}
+	})
+	o.Metrics.ReplaceOnRead(a.InstanceTypeMemory, func(set func(float64, ...string)) {
+		for name, t := range all().types {
+			set(float64(t.Capacity[res.Memory]), name)
+		}
+	})
+	o.Metrics.ReplaceOnRead(a.OfferingPrice, func(set func(float64, ...string)) {
+		for key, price := range all().prices {
+			set(float64(price)/1e6, key.instanceType, key.capacityType, key.zone)
+		}
+	})
+	o.Metrics.ReplaceOnRead(a.OfferingAvailable, func(set func(float64, ...string)) {
+		for key := range all().prices {
+			n := 0.0
+			if all().available[key] {
+				n = 1
+			}
+			set(n, key.instanceType, key.capacityType, key.zone)
+		}
+	})
+}
+
+// shownOffers are types by name, and offerings that have a price.
+type shownOffers struct {
+	types     map[string]*catalog.Type
+	prices    map[offer]catalog.MicroUSD
+	available map[offer]bool
+}
+
+func offersOf(pools []*cluster.Pool) *shownOffers {
+	out := &shownOffers{map[string]*catalog.Type{}, map[offer]catalog.MicroUSD{}, map[offer]bool{}}
 	for _, pool := range pools {
 		for _, t := range pool.Types {
-			types[t.Name] = t
+			out.types[t.Name] = t
 			for i := range t.Offerings {
 				x := &t.Offerings[i]
 				if x.Price == catalog.NoPrice {
 					continue
 				}
 				key := offer{t.Name, x.CapacityType, x.Zone}
-				if known, ok := prices[key]; !ok || x.Price < known {
-					prices[key] = x.Price
+				if known, ok := out.prices[key]; !ok || x.Price < known {
+					out.prices[key] = x.Price
 				}
-				available[key] = available[key] || x.Available
+				out.available[key] = out.available[key] || x.Available
 			}
 		}
 	}
-	a := &o.Metrics.AWS
-	o.Metrics.Replace(a.InstanceTypeCPU, func(set func(float64, ...string)) {
-		for name, t := range types {
-			set(float64(t.Capacity[res.CPU])/1000, name)
-		}
-	})
-	o.Metrics.Replace(a.InstanceTypeMemory, func(set func(float64, ...string)) {
-		for name, t := range types {
-			set(float64(t.Capacity[res.Memory]), name)
-		}
-	})
-	o.Metrics.Replace(a.OfferingPrice, func(set func(float64, ...string)) {
-		for key, price := range prices {
-			set(float64(price)/1e6, key.instanceType, key.capacityType, key.zone)
-		}
-	})
-	o.Metrics.Replace(a.OfferingAvailable, func(set func(float64, ...string)) {
-		for key := range prices {
-			n := 0.0
-			if available[key] {
-				n = 1
-			}
-			set(n, key.instanceType, key.capacityType, key.zone)
-		}
-	})
+	return out
 }
