@@ -15,8 +15,9 @@ const mergeWidth = 48
 // the other leaves remainders, and equal prices go to fewer new nodes.
 func (s *solver) merge() {
 	for _, p := range s.pools {
-		x := s.mergingOf(p)
-		for x.once(s) {
+		if x := s.mergingOf(p); x != nil {
+			for x.once(s) {
+			}
 		}
 	}
 	s.newNodes = slices.DeleteFunc(s.newNodes, func(m *newNode) bool { return m.gone })
@@ -38,8 +39,9 @@ func (a mergeCandidate) compare(b mergeCandidate) int {
 type merging struct {
 	pool *pool
 	line []mergeCandidate
-	// saves is what a merger of the new nodes in two slots saves, the first of them earlier in line; never, or unknown.
-	saves [mergeWidth][mergeWidth]catalog.MicroUSD
+	// saves is what a merger of the new nodes in two slots saves, the first of them earlier in line; never, or unknown. There are as many
+	// slots as new nodes, mergeWidth at most.
+	saves [][]catalog.MicroUSD
 	taken [mergeWidth]bool
 	used  res.Vector
 	host  hostState
@@ -47,14 +49,25 @@ type merging struct {
 
 const never, unknown = catalog.MicroUSD(-1), catalog.MicroUSD(-2)
 
+// mergingOf is the merging of a pool's new nodes; nil where there are no two of them.
 func (s *solver) mergingOf(p *pool) *merging {
-	x := &merging{pool: p, used: make(res.Vector, s.schema.Len())}
+	var line []mergeCandidate
 	for i, m := range s.newNodes {
 		if m.pool == p && !m.gone {
-			x.line = append(x.line, mergeCandidate{m.usage(), i, m, -1})
+			line = append(line, mergeCandidate{m.usage(), i, m, -1})
 		}
 	}
-	slices.SortFunc(x.line, mergeCandidate.compare)
+	if len(line) < 2 {
+		return nil
+	}
+	slices.SortFunc(line, mergeCandidate.compare)
+	x := &merging{pool: p, line: line, used: make(res.Vector, s.schema.Len())}
+	slots := min(len(line), mergeWidth)
+	x.saves = make([][]catalog.MicroUSD, slots)
+	flat := make([]catalog.MicroUSD, slots*slots)
+	for i := range x.saves {
+		x.saves[i] = flat[i*slots : (i+1)*slots : (i+1)*slots]
+	}
 	return x
 }
 
@@ -67,7 +80,7 @@ func (x *merging) once(s *solver) bool {
 	x.seat(first)
 	best, at, with := never, 0, 0
 	for i := range first {
-		row := &x.saves[first[i].slot]
+		row := x.saves[first[i].slot]
 		for k := i + 1; k < len(first); k++ {
 			saves := &row[first[k].slot]
 			if *saves == unknown {
