@@ -3,6 +3,7 @@ package ec2
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,8 +92,6 @@ type spotPrice struct {
 	Timestamp        string `xml:"timestamp"`
 	AvailabilityZone string `xml:"availabilityZone"`
 	ZoneID           string `xml:"availabilityZoneId"`
-
-	key string
 }
 
 // linux is the product that prices are for. EC2 answers the VPC spelling with the same.
@@ -101,13 +100,15 @@ const linux = "Linux/UNIX"
 // otherProducts are asked for in vain: the facts have no prices for them.
 var otherProducts = []string{"SUSE Linux", "Red Hat Enterprise Linux", "Windows"}
 
-var spotPriceFilters = filterable[spotPrice]{attributes: map[string]func(*spotPrice) []string{
-	"availability-zone":   one(func(p *spotPrice) string { return p.AvailabilityZone }),
-	"instance-type":       one(func(p *spotPrice) string { return p.InstanceType }),
-	"product-description": func(*spotPrice) []string { return []string{linux, linux + " (Amazon VPC)"} },
-	"spot-price":          one(func(p *spotPrice) string { return p.Price }),
-	"timestamp":           one(func(p *spotPrice) string { return p.Timestamp }),
-}}
+func spotPriceFilters(worded func(*world.SpotPrice) spotPrice) filterable[world.SpotPrice] {
+	return filterable[world.SpotPrice]{attributes: map[string]func(*world.SpotPrice) []string{
+		"availability-zone":   one(func(p *world.SpotPrice) string { return p.Zone }),
+		"instance-type":       one(func(p *world.SpotPrice) string { return p.Type }),
+		"product-description": func(*world.SpotPrice) []string { return []string{linux, linux + " (Amazon VPC)"} },
+		"spot-price":          one(func(p *world.SpotPrice) string { return worded(p).Price }),
+		"timestamp":           one(func(p *world.SpotPrice) string { return worded(p).Timestamp }),
+	}}
+}
 
 func (s *service) describeSpotPriceHistory(_ *wire.Request, in *describeSpotPriceHistoryInput) (any, error) {
 	now := s.world.Now()
@@ -132,24 +133,26 @@ func (s *service) describeSpotPriceHistory(_ *wire.Request, in *describeSpotPric
 		}
 		prices = s.world.SpotPrices(in.InstanceTypes, zones, start, end)
 	}
-	all := make([]spotPrice, len(prices))
 	ids := map[string]string{}
 	for _, z := range s.world.Zones() {
 		ids[z.Name] = z.ID
 	}
-	for i, p := range prices {
-		all[i] = spotPrice{
-			InstanceType: p.Type, Product: linux, Price: fmt.Sprintf("%d.%06d", p.MicroUSD/1e6, p.MicroUSD%1e6), Timestamp: stamp(p.At),
-			AvailabilityZone: p.Zone, ZoneID: ids[p.Zone], key: fmt.Sprintf("%s/%s/%012d", p.Type, p.Zone, 1<<36-p.At.Unix()),
-		}
+	worded := func(p *world.SpotPrice) spotPrice {
+		return spotPrice{InstanceType: p.Type, Product: linux, Price: fmt.Sprintf("%d.%06d", p.MicroUSD/1e6, p.MicroUSD%1e6), Timestamp: stamp(p.At),
+			AvailabilityZone: p.Zone, ZoneID: ids[p.Zone]}
 	}
-	all, err = spotPriceFilters.choose(all, in.Filters)
+	if prices, err = spotPriceFilters(worded).choose(prices, in.Filters); err != nil {
+		return nil, err
+	}
+	prices, token, err := page(prices, func(p *world.SpotPrice) string { // the newest of a pool first
+		return p.Type + "/" + p.Zone + "/" + strconv.FormatInt(1<<40-p.At.Unix(), 10)
+	}, in.paging, limits{1, 100_000, 1000})
 	if err != nil {
 		return nil, err
 	}
-	all, token, err := page(all, func(p *spotPrice) string { return p.key }, in.paging, limits{1, 100_000, 1000})
-	if err != nil {
-		return nil, err
+	all := make([]spotPrice, len(prices))
+	for i := range prices {
+		all[i] = worded(&prices[i])
 	}
 	return describeSpotPriceHistoryOutput{all, token}, nil
 }

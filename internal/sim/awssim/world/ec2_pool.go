@@ -15,8 +15,19 @@ type poolKey struct{ capacityType, instanceType, zone string }
 type pool struct {
 	depth  int // instances that can run at once
 	used   int
-	prices []SpotPrice // spot only, oldest first
+	prices []priceChange // spot only, oldest first; those that are over for longer than priceMemory are forgotten
 }
+
+// priceChange is a price from a time on, until the next.
+type priceChange struct {
+	microUSD int64
+	at       int64 // Unix time in nanoseconds
+}
+
+// priceMemory is for how long prices can be asked for.
+//
+// Source: EC2 API reference, DescribeSpotPriceHistory: the last 90 days.
+const priceMemory = 90 * 24 * time.Hour
 
 // SpotPrice is one price change of a spot pool.
 type SpotPrice struct {
@@ -105,12 +116,16 @@ func (w *World) SetSpotPrice(instanceType, zone string, microUSD int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.poolLocked(poolKey{Spot, instanceType, zone})
-	p.prices = append(w.pricesLocked(p, instanceType, zone), SpotPrice{instanceType, zone, microUSD, w.clock.Now()})
+	now := w.clock.Now()
+	p.prices = append(w.pricesLocked(p, instanceType, zone), priceChange{microUSD, now.UnixNano()})
+	if over := now.Add(-priceMemory).UnixNano(); len(p.prices) > 1 && p.prices[1].at < over {
+		p.prices = p.prices[1:]
+	}
 }
 
 // pricesLocked returns the price changes of a spot pool: the price from the facts, said to be some hours old, and then
 // those that were set.
-func (w *World) pricesLocked(p *pool, instanceType, zone string) []SpotPrice {
+func (w *World) pricesLocked(p *pool, instanceType, zone string) []priceChange {
 	if len(p.prices) > 0 {
 		return p.prices
 	}
@@ -119,7 +134,7 @@ func (w *World) pricesLocked(p *pool, instanceType, zone string) []SpotPrice {
 		return nil
 	}
 	age := time.Duration(w.draw("price age", instanceType, zone) * float64(12*time.Hour)).Truncate(time.Second)
-	p.prices = []SpotPrice{{instanceType, zone, price.MicroUSD, w.started.Add(-age)}}
+	p.prices = []priceChange{{price.MicroUSD, w.started.Add(-age).UnixNano()}}
 	return p.prices
 }
 
@@ -128,7 +143,7 @@ func (w *World) spotPriceLocked(instanceType, zone string) (int64, bool) {
 	if len(prices) == 0 {
 		return 0, false
 	}
-	return prices[len(prices)-1].MicroUSD, true
+	return prices[len(prices)-1].microUSD, true
 }
 
 // SpotPrices returns, for each type and zone, the price in force at start and all changes after it up to end, newest
@@ -144,7 +159,8 @@ func (w *World) SpotPrices(types, zones []string, start, end time.Time) []SpotPr
 			zones = append(zones, z.Name)
 		}
 	}
-	var out []SpotPrice
+	from, to := start.UnixNano(), end.UnixNano()
+	out := make([]SpotPrice, 0, len(types)*len(zones))
 	for _, t := range types {
 		for _, z := range zones {
 			if !w.Offered(t, z) || w.unpricedLocked(t, z) {
@@ -152,11 +168,11 @@ func (w *World) SpotPrices(types, zones []string, start, end time.Time) []SpotPr
 			}
 			prices := w.pricesLocked(w.poolLocked(poolKey{Spot, t, z}), t, z)
 			for _, p := range slices.Backward(prices) {
-				if p.At.After(end) {
+				if p.at > to {
 					continue
 				}
-				out = append(out, p)
-				if !p.At.After(start) {
+				out = append(out, SpotPrice{t, z, p.microUSD, time.Unix(0, p.at).UTC()})
+				if p.at <= from {
 					break
 				}
 			}
