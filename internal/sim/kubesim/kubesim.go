@@ -12,7 +12,6 @@ package kubesim
 import (
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -49,7 +48,8 @@ type Server struct {
 	groups []*groupVersion
 
 	mu       sync.Mutex
-	rand     *rand.Rand
+	drawn    map[string]int // UIDs at drawnAt, by what they are of
+	drawnAt  time.Time
 	version  uint64
 	shut     chan struct{}
 	requests map[string]int // by verb and resource
@@ -69,7 +69,7 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{o: o, byPath: map[string]*resource{}, rand: rand.New(rand.NewPCG(o.Seed, 0x6b756265)), version: 1, shut: make(chan struct{}), requests: map[string]int{}}
+	s := &Server{o: o, byPath: map[string]*resource{}, drawn: map[string]int{}, version: 1, shut: make(chan struct{}), requests: map[string]int{}}
 	for _, r := range builtIn() {
 		s.add(r)
 	}

@@ -23,7 +23,7 @@ func (s *Server) Load(o map[string]any) error {
 			return fmt.Errorf("load %s %s: it is there already", r.kind, key(u.GetNamespace(), u.GetName()))
 		}
 		if u.GetUID() == "" {
-			u.SetUID(uid(s.uidLocked()))
+			u.SetUID(uid(s.uidLocked(r, key(u.GetNamespace(), u.GetName()))))
 		}
 		if at := u.GetCreationTimestamp(); at.IsZero() {
 			_ = unstructured.SetNestedField(o, s.stamp(), "metadata", "creationTimestamp")

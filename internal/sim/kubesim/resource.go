@@ -27,6 +27,8 @@ type resource struct {
 	dropped  int                // how many are no longer in log
 	horizon  uint64             // the version up to which changes have been dropped
 	watchers map[*watcher]struct{}
+	named    map[string]int // how many names were generated, by how they begin
+	written  []written      // events, the one that was written longest ago first
 }
 
 func (r *resource) path() string { return r.group + "/" + r.version + "/" + r.plural }

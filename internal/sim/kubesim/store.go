@@ -1,6 +1,8 @@
 package kubesim
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -83,6 +85,9 @@ func (s *Server) putLocked(r *resource, c content) *object {
 	k := key(u.GetNamespace(), u.GetName())
 	s.tellLocked(r, change{version: o.version, before: r.objects[k], after: o, namespace: u.GetNamespace(), n: u.GetName()})
 	r.objects[k] = o
+	if r.plural == "events" {
+		s.expireLocked(r, k, o)
+	}
 	return o
 }
 
@@ -139,18 +144,35 @@ func (r *resource) listLocked(namespace string, sel selection) []*object {
 
 func (s *Server) stamp() string { return s.o.Now().UTC().Format(time.RFC3339) }
 
-// uidLocked draws a UID.
-func (s *Server) uidLocked() string {
-	a, b := s.rand.Uint64(), s.rand.Uint64()
+// uidLocked draws a UID. It depends on the seed, what the object is, and in what second it is made, and not on what else was made before.
+func (s *Server) uidLocked(r *resource, key string) string {
+	if now := s.o.Now().Truncate(time.Second); !now.Equal(s.drawnAt) {
+		s.drawnAt = now
+		clear(s.drawn)
+	}
+	name := r.path() + "/" + key
+	s.drawn[name]++ // it may come, go and come again within the second
+	h := s.draw(name, strconv.FormatInt(s.drawnAt.Unix(), 10), strconv.Itoa(s.drawn[name]))
+	a, b := binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(h[8:])
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, b>>52, b&0xffffffffffff)
 }
 
-// suffixLocked draws the end of a generated name.
-func (s *Server) suffixLocked() string {
+// suffixLocked draws the end of a generated name: that of the n-th object of its kind and beginning is always the same.
+func (s *Server) suffixLocked(r *resource, begins string) string {
 	const letters = "bcdfghjklmnpqrstvwxz2456789"
+	if r.named == nil {
+		r.named = map[string]int{}
+	}
+	r.named[begins]++
+	h := s.draw(r.path(), begins, strconv.Itoa(r.named[begins]))
 	var b [5]byte
 	for i := range b {
-		b[i] = letters[s.rand.IntN(len(letters))]
+		b[i] = letters[int(h[i])%len(letters)]
 	}
 	return string(b[:])
+}
+
+// draw gives bytes that depend on the seed and the words only.
+func (s *Server) draw(words ...string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(strconv.FormatUint(s.o.Seed, 10) + "\x00" + strings.Join(words, "\x00")))
 }

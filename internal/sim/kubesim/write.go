@@ -23,7 +23,7 @@ func (s *Server) create(r *resource, namespace string, given sent, dryRun bool) 
 	defer s.mu.Unlock()
 	u := &unstructured.Unstructured{Object: c}
 	if u.GetName() == "" && u.GetGenerateName() != "" {
-		u.SetName(u.GetGenerateName() + s.suffixLocked())
+		u.SetName(u.GetGenerateName() + s.suffixLocked(r, namespace+"/"+u.GetGenerateName()))
 	}
 	if r.namespaced {
 		u.SetNamespace(namespace)
@@ -33,7 +33,7 @@ func (s *Server) create(r *resource, namespace string, given sent, dryRun bool) 
 	}
 	if r.plural == "events" && r.objects[key(u.GetNamespace(), u.GetName())] != nil {
 		// Clients name events by the nanosecond, at which two of one object may be made where time stands still.
-		u.SetName(u.GetName() + "." + s.suffixLocked())
+		u.SetName(u.GetName() + "." + s.suffixLocked(r, ""))
 	}
 	u.SetUID("")
 	u.SetDeletionTimestamp(nil)
@@ -57,7 +57,7 @@ func (s *Server) create(r *resource, namespace string, given sent, dryRun bool) 
 		u.SetGeneration(1)
 	}
 	_ = unstructured.SetNestedField(c, s.stamp(), "metadata", "creationTimestamp")
-	u.SetUID(uid(s.uidLocked()))
+	u.SetUID(uid(s.uidLocked(r, key(u.GetNamespace(), u.GetName()))))
 	if err := s.prepare(r, c); err != nil {
 		return nil, err
 	}
