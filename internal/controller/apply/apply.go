@@ -200,6 +200,7 @@ func (a *Applier) create(ctx context.Context, launches []*launching) {
 	g := guard.Group{Limit: a.o.Parallel}
 	for _, launch := range launches {
 		launch.unsure = true // until it is known; so it stays if something panics
+		launch.claim.Name = launch.claim.GenerateName + rand.String(5)
 		g.Go("apply.create", func() error {
 			launch.err = guard.Run("apply.create", func() error {
 				ctx, span := a.o.Trace.Start(ctx, "nodeclaim.create")
@@ -229,10 +230,9 @@ func sign(ctx context.Context, claim *karpv1.NodeClaim, span *trace.Span) {
 	}
 }
 
-// createOne creates the claim under a name that is chosen here, so that a call whose reply was lost can be made again
-// without a second instance. With an error, unsure says that it may come to exist all the same.
+// createOne creates the claim, under the name that it has: a call whose reply was lost can be made again without a second
+// instance. With an error, unsure says that it may come to exist all the same.
 func (a *Applier) createOne(ctx context.Context, claim *karpv1.NodeClaim) (unsure bool, err error) {
-	claim.Name = claim.GenerateName + rand.String(5)
 	for attempt := 0; ; attempt++ {
 		want := claim.DeepCopy()
 		err := a.o.Client.Create(ctx, claim)

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -95,7 +96,9 @@ func (x *expected) following(ctx context.Context, shape string, k *kind, stream 
 	// Where each pod has an owner of its own, as those of many small jobs, no owner knows what is to come.
 	if known := len(owners) == 1 || len(owners) < recent; known && !owners[""] && missing != nil && len(k.owners) <= mostOwners {
 		sum := 0
-		for o := range k.owners {
+		for _, o := range slices.SortedFunc(maps.Keys(k.owners), func(a, b cache.Owner) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+		}) {
 			n, _ := missing(ctx, o)
 			sum += max(n, 0)
 		}
