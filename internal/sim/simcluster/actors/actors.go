@@ -7,15 +7,18 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -198,6 +201,15 @@ func (c *Actors) run(ctx context.Context, m member, wake <-chan struct{}) {
 
 // allPods are all pods; nothing of them may be changed.
 func (c *Actors) allPods() ([]*corev1.Pod, error) { return c.pods.List(labels.Everything()) }
+
+// inOrder sorts objects by namespace and name, so that what is written for them at one moment is written in the same order each
+// time: listers have none.
+func inOrder[T metav1.Object](all []T, err error) ([]T, error) {
+	slices.SortFunc(all, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return all, err
+}
 
 // passed takes the errors away that only say that somebody was faster.
 func passed(err error) error {

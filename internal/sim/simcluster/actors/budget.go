@@ -19,7 +19,7 @@ const evictionTime = 2 * time.Minute
 
 // keepBudgets counts what disruption budgets allow.
 func (c *Actors) keepBudgets(ctx context.Context) (time.Duration, error) {
-	budgets, err := c.budgets.List(labels.Everything())
+	budgets, err := inOrder(c.budgets.List(labels.Everything()))
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -44,7 +45,7 @@ func (c *Actors) collect(ctx context.Context) (time.Duration, error) {
 
 // collectLost deletes pods and replica sets whose owner is gone, and pods whose node is.
 func (c *Actors) collectLost(ctx context.Context) (time.Duration, error) {
-	sets, err := c.replicaSets.List(labels.Everything())
+	sets, err := inOrder(c.replicaSets.List(labels.Everything()))
 	if err != nil {
 		return 0, err
 	}
@@ -54,12 +55,14 @@ func (c *Actors) collectLost(ctx context.Context) (time.Duration, error) {
 			errs = append(errs, passed(c.o.Client.AppsV1().ReplicaSets(rs.Namespace).Delete(ctx, rs.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rs.UID}})))
 		}
 	}
-	pods, err := c.allPods()
+	pods, err := inOrder(c.allPods())
 	if err != nil {
 		return 0, err
 	}
 	var next soonest
+	there := make(map[types.UID]bool, len(pods))
 	for _, p := range pods {
+		there[p.UID] = true
 		if o := metav1.GetControllerOf(p); o != nil && p.DeletionTimestamp == nil && c.missing(p.Namespace, o) {
 			errs = append(errs, passed(c.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})))
 		}
@@ -69,6 +72,7 @@ func (c *Actors) collectLost(ctx context.Context) (time.Duration, error) {
 			next.in(wait)
 		}
 	}
+	maps.DeleteFunc(c.orphans, func(id types.UID, _ time.Time) bool { return !there[id] })
 	return time.Duration(next), errors.Join(errs...)
 }
 
@@ -108,7 +112,7 @@ func (c *Actors) homeless(p *corev1.Pod) (bool, time.Duration) {
 
 // collectNodes deletes the nodes whose NodeClaim is gone.
 func (c *Actors) collectNodes(ctx context.Context) error {
-	nodes, err := c.nodes.List(labels.Everything())
+	nodes, err := inOrder(c.nodes.List(labels.Everything()))
 	if err != nil {
 		return err
 	}

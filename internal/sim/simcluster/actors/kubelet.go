@@ -17,7 +17,7 @@ func (c *Actors) runPods(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	var next soonest
-	var errs []error
+	var now []*corev1.Pod
 	for _, p := range pods {
 		if p.Spec.NodeName == "" {
 			continue
@@ -34,6 +34,12 @@ func (c *Actors) runPods(ctx context.Context) (time.Duration, error) {
 			next.in(wait)
 			continue
 		}
+		now = append(now, p)
+	}
+	now, _ = inOrder(now, nil)
+	var errs []error
+	for _, p := range now {
+		_, act := c.due(p)
 		errs = append(errs, passed(act(ctx, p)))
 	}
 	return time.Duration(next), errors.Join(errs...)

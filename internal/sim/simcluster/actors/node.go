@@ -13,7 +13,7 @@ import (
 
 // keepNodes writes the taints that follow from a node's state, and takes pods away from nodes that do not let them stay.
 func (c *Actors) keepNodes(ctx context.Context) (time.Duration, error) {
-	nodes, err := c.nodes.List(labels.Everything())
+	nodes, err := inOrder(c.nodes.List(labels.Everything()))
 	if err != nil {
 		return 0, err
 	}

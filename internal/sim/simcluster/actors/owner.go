@@ -24,11 +24,11 @@ const templateHash = "pod-template-hash"
 // want. A changed template replaces all pods at once.
 func (c *Actors) keepOwners(ctx context.Context) (time.Duration, error) {
 	var errs []error
-	deployments, err := c.deployments.List(labels.Everything())
+	deployments, err := inOrder(c.deployments.List(labels.Everything()))
 	if err != nil {
 		return 0, err
 	}
-	sets, err := c.replicaSets.List(labels.Everything())
+	sets, err := inOrder(c.replicaSets.List(labels.Everything()))
 	if err != nil {
 		return 0, err
 	}
@@ -66,9 +66,13 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 	name := d.Name + "-" + hash
 	api := c.o.Client.AppsV1().ReplicaSets(d.Namespace)
 	found := false
+	var old []*appsv1.ReplicaSet // that hold nothing any more
 	for _, rs := range sets {
 		if !metav1.IsControlledBy(rs, d) {
 			continue
+		}
+		if rs.Name != name && *rs.Spec.Replicas == 0 && rs.Status.Replicas == 0 && rs.DeletionTimestamp == nil {
+			old = append(old, rs)
 		}
 		want := int32(0)
 		if rs.Name == name {
@@ -80,6 +84,12 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 			if _, err := api.Update(ctx, rs, metav1.UpdateOptions{}); err != nil {
 				return err
 			}
+		}
+	}
+	slices.SortStableFunc(old, func(a, b *appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	for _, rs := range old[:max(0, len(old)-kept(d))] {
+		if err := api.Delete(ctx, rs.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rs.UID}}); passed(err) != nil {
+			return err
 		}
 	}
 	if found {
@@ -96,6 +106,14 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 	rs.Spec.Template.Labels[templateHash] = hash
 	_, err = api.Create(ctx, rs, metav1.CreateOptions{})
 	return err
+}
+
+// kept is how many replica sets of former templates a deployment keeps: ten, if it does not say otherwise.
+func kept(d *appsv1.Deployment) int {
+	if n := d.Spec.RevisionHistoryLimit; n != nil {
+		return int(*n)
+	}
+	return 10
 }
 
 // hashed is the hash of a deployment's template as of a generation.
@@ -194,11 +212,11 @@ func fromTemplate(owner, namespace string, t *corev1.PodTemplateSpec, ref *metav
 
 // keepDaemons gives each node the pods of the daemon sets that fit it.
 func (c *Actors) keepDaemons(ctx context.Context) (time.Duration, error) {
-	sets, err := c.daemonSets.List(labels.Everything())
+	sets, err := inOrder(c.daemonSets.List(labels.Everything()))
 	if err != nil || len(sets) == 0 {
 		return 0, err
 	}
-	nodes, err := c.nodes.List(labels.Everything())
+	nodes, err := inOrder(c.nodes.List(labels.Everything()))
 	if err != nil {
 		return 0, err
 	}
