@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/rand"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -72,6 +73,9 @@ type Options struct {
 	Trace func(h *Cluster) *trace.Tracer
 	// History is how many changes of a resource the API keeps (kubesim's default).
 	History int
+	// InTurn answers calls of the same moment, to the Kubernetes API and to AWS, one after the other, in an order that does not depend
+	// on the Go scheduler. Each takes up to a millisecond longer, and watches do not end by themselves.
+	InTurn bool
 	// Actors changes how pods behave.
 	Actors actors.Options
 	// Without are mechanisms that the controller does without (disrupt.Mechanisms): what each of them earns is measured so.
@@ -127,7 +131,11 @@ func Start(t *testing.T, o Options) *Cluster {
 	if h.API, err = kubesim.New(kubesim.Options{Definitions: definitions, Seed: o.Seed, History: o.History}); err != nil {
 		t.Fatal(err)
 	}
-	h.Serve(KubernetesAddress, h.API)
+	api := h.inTurn(h.API)
+	if o.InTurn {
+		rand.Seed(int64(o.Seed)) // names of NodeClaims are drawn from it
+	}
+	h.Serve(KubernetesAddress, api)
 	t.Cleanup(h.API.Close)
 	config := h.config(KubernetesAddress, h.transport(h.Network.Dial))
 	if h.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
@@ -187,6 +195,14 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	return out
 })
 
+// inTurn is the handler as Options.InTurn has it.
+func (h *Cluster) inTurn(next http.Handler) http.Handler {
+	if !h.o.InTurn {
+		return next
+	}
+	return &inTurn{next: next, seen: map[uint64]int{}}
+}
+
 // Serve answers at an address until the cluster ends.
 func (h *Cluster) Serve(address string, handler http.Handler) {
 	l, err := h.Network.Listen(address)
@@ -231,7 +247,7 @@ func (h *Cluster) startAWS() error {
 		h.o.World(&o)
 	}
 	h.AWS, err = awssim.New(awssim.Options{
-		World: o, Listener: l, Kubernetes: h.Kubernetes, Cluster: world.Cluster{CA: authority}, Logger: slog.New(slog.DiscardHandler),
+		World: o, Before: h.inTurn, Listener: l, Kubernetes: h.Kubernetes, Cluster: world.Cluster{CA: authority}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
