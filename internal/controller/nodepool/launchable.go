@@ -127,8 +127,8 @@ func judge(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, list []*catalog.Typ
 			l.between = append(l.between, i)
 		}
 	}
-	for t := range l.left(l.reqs).Each {
-		return "", l.cat.Types[t].Name
+	if left := slices.Collect(l.left(l.reqs).Each); len(left) > 0 {
+		return "", l.cat.Types[left[0]].Name
 	}
 	return l.why(), ""
 }
