@@ -72,9 +72,6 @@ type Options struct {
 	// Latency makes each call take as long as at AWS, times this factor; 0 answers at once.
 	Latency float64
 
-	// Before, if set, makes of what answers all calls what is asked in its place.
-	Before func(answers http.Handler) http.Handler
-
 	// Enforce judges every call by the policies of its caller.
 	Enforce bool
 
@@ -143,11 +140,7 @@ func New(o Options) (*Server, error) {
 		s.Permissions = authz.New(w, o.Logger)
 		o.Authorizer = s.Permissions
 	}
-	routes := s.routes(o)
-	if o.Before != nil {
-		routes = o.Before(routes)
-	}
-	s.http = &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn)}
+	s.http = &http.Server{Handler: s.routes(o), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn)}
 	return s, nil
 }
 

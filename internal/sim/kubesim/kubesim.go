@@ -34,6 +34,9 @@ type Options struct {
 	Tokens map[string]authenticationv1.UserInfo
 	// Allow answers SubjectAccessReviews (everybody may do everything). It must not call the server.
 	Allow func(*authorizationv1.SubjectAccessReviewSpec) bool
+	// Hear, if set, is told of every change of an object, in order: before is nil for a creation, after for a deletion. path is
+	// as Each has it. It must not call the server, and change nothing of what it is given.
+	Hear func(path string, before, after map[string]any)
 	// Now is the clock (time.Now).
 	Now    func() time.Time
 	Logger *slog.Logger

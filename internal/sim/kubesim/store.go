@@ -102,6 +102,16 @@ func (s *Server) dropLocked(r *resource, old *object) *object {
 }
 
 func (s *Server) tellLocked(r *resource, c change) {
+	if s.o.Hear != nil {
+		var before, after content
+		if c.before != nil {
+			before = c.before.content
+		}
+		if c.after != nil {
+			after = c.after.content
+		}
+		s.o.Hear(r.path(), before, after)
+	}
 	r.log = append(r.log, c)
 	if len(r.log) >= 2*s.o.History {
 		r.forget(len(r.log)-s.o.History, 0)

@@ -52,10 +52,15 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 type stream struct {
 	mu    sync.Mutex
 	data  []byte
-	taken int   // of data, by the reader
-	end   error // what the reader gets once it has all the data; net.ErrClosed at once
-	late  bool  // the deadline has passed
-	timer *time.Timer
+	taken int // of data, by the reader
+	// order, if set, decides when the reader gets what is staged; answers is 1 in the direction of a connection's dialer.
+	order   *order
+	pair    *pair
+	answers int
+	staged  []byte
+	end     error // what the reader gets once it has all the data; net.ErrClosed at once
+	late    bool  // the deadline has passed
+	timer   *time.Timer
 	// changed holds a token while there may be something new for the reader.
 	changed chan struct{}
 }
@@ -96,7 +101,7 @@ func (s *stream) take(b []byte) (n int, err error, ready bool) {
 				s.data = nil
 			}
 		}
-	case s.end != nil:
+	case s.end != nil && len(s.staged) == 0:
 		err = s.end
 	default:
 		return 0, nil, false
@@ -115,8 +120,15 @@ func (s *stream) write(b []byte) (int, error) {
 		}
 		return 0, &net.OpError{Op: "write", Net: "tcp", Err: err}
 	}
-	s.data = append(s.data, b...)
-	s.wake()
+	if s.order == nil {
+		s.data = append(s.data, b...)
+		s.wake()
+		return len(b), nil
+	}
+	if len(s.staged) == 0 && len(b) > 0 {
+		defer s.order.stage(s)
+	}
+	s.staged = append(s.staged, b...)
 	return len(b), nil
 }
 

@@ -17,6 +17,11 @@ import (
 //
 // Concurrency: safe.
 type Network struct {
+	// Ordered delivers one message after the other, in an order that does not depend on which goroutine runs first: so two runs of
+	// the same bubble are alike. It is for bubbles only, and is to be set before the first connection.
+	Ordered bool
+
+	order     order
 	mu        sync.Mutex
 	listeners map[string]*listener
 }
@@ -59,6 +64,9 @@ func (n *Network) Dial(ctx context.Context, _, address string) (net.Conn, error)
 		return nil, refused
 	}
 	near, far := Pipe("client", Addr(address))
+	if n.Ordered {
+		n.put(near)
+	}
 	select {
 	case l.waiting <- far:
 		return near, nil

@@ -18,7 +18,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/rand"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -32,6 +31,7 @@ import (
 	"github.com/kerf-sh/kerf/api/crds"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/kubesim"
@@ -73,9 +73,12 @@ type Options struct {
 	Trace func(h *Cluster) *trace.Tracer
 	// History is how many changes of a resource the API keeps (kubesim's default).
 	History int
-	// InTurn answers calls of the same moment, to the Kubernetes API and to AWS, one after the other, in an order that does not depend
-	// on the Go scheduler. Each takes up to a millisecond longer, and watches do not end by themselves.
-	InTurn bool
+	// Ordered makes runs of one seed alike, as far as messages decide (memnet.Network). It takes longer.
+	Ordered bool
+	// Hear is told of every change of an object (kubesim.Options).
+	Hear func(path string, before, after map[string]any)
+	// Overview gets what people look at the cluster through, of each life of the controller.
+	Overview func(*overview.Overview)
 	// Actors changes how pods behave.
 	Actors actors.Options
 	// Without are mechanisms that the controller does without (disrupt.Mechanisms): what each of them earns is measured so.
@@ -121,21 +124,17 @@ func Run(t *testing.T, o Options, story func(h *Cluster)) {
 func Start(t *testing.T, o Options) *Cluster {
 	t.Helper()
 	quiet()
-	h := &Cluster{T: t, Network: &memnet.Network{}, o: o}
+	h := &Cluster{T: t, Network: &memnet.Network{Ordered: o.Ordered}, o: o}
 	// Whoever tries something again a few times after its process's end gives up in this time; a bubble has to be empty.
 	t.Cleanup(func() { time.Sleep(afterglow) })
 	definitions, err := definitions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.API, err = kubesim.New(kubesim.Options{Definitions: definitions, Seed: o.Seed, History: o.History}); err != nil {
+	if h.API, err = kubesim.New(kubesim.Options{Definitions: definitions, Seed: o.Seed, History: o.History, Hear: o.Hear}); err != nil {
 		t.Fatal(err)
 	}
-	api := h.inTurn(h.API)
-	if o.InTurn {
-		rand.Seed(int64(o.Seed)) // names of NodeClaims are drawn from it
-	}
-	h.Serve(KubernetesAddress, api)
+	h.Serve(KubernetesAddress, h.API)
 	t.Cleanup(h.API.Close)
 	config := h.config(KubernetesAddress, h.transport(h.Network.Dial))
 	if h.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
@@ -195,14 +194,6 @@ var scheme = sync.OnceValue(func() *kruntime.Scheme {
 	return out
 })
 
-// inTurn is the handler as Options.InTurn has it.
-func (h *Cluster) inTurn(next http.Handler) http.Handler {
-	if !h.o.InTurn {
-		return next
-	}
-	return &inTurn{next: next, seen: map[uint64]int{}}
-}
-
 // Serve answers at an address until the cluster ends.
 func (h *Cluster) Serve(address string, handler http.Handler) {
 	l, err := h.Network.Listen(address)
@@ -247,7 +238,7 @@ func (h *Cluster) startAWS() error {
 		h.o.World(&o)
 	}
 	h.AWS, err = awssim.New(awssim.Options{
-		World: o, Before: h.inTurn, Listener: l, Kubernetes: h.Kubernetes, Cluster: world.Cluster{CA: authority}, Logger: slog.New(slog.DiscardHandler),
+		World: o, Listener: l, Kubernetes: h.Kubernetes, Cluster: world.Cluster{CA: authority}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

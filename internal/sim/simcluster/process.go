@@ -79,7 +79,7 @@ func (h *Cluster) StartController() *Process {
 		AWS: session.Options{Dial: p.line.connect, Explicit: &session.Explicit{
 			Region: h.AWS.World.Region(), Endpoint: "http://" + or(h.o.AWSAddress, AWSAddress), AccessKeyID: id, SecretAccessKey: secret,
 		}},
-		Metrics: p.Metrics, Log: slog.New(log), Without: h.o.Without,
+		Metrics: p.Metrics, Log: slog.New(log), Without: h.o.Without, Overview: h.o.Overview,
 	}
 	if h.o.Trace != nil {
 		around.Trace = h.o.Trace(h)
