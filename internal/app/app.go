@@ -45,6 +45,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/guard"
@@ -111,6 +112,8 @@ type Surroundings struct {
 	Trace *trace.Tracer
 	// Without are mechanisms of disruption to do without (disrupt.Mechanisms). It is for measurements of what each earns.
 	Without []string
+	// Overview, if set, gets what people look at the cluster through, once it is made.
+	Overview func(*overview.Overview)
 }
 
 // RunIn runs a controller in given surroundings until ctx ends. Several can run in one process, each with a registry of
@@ -144,7 +147,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
-	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, trace: around.Trace, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without}, launchingProvider)
+	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, trace: around.Trace, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without, overview: around.Overview}, launchingProvider)
 	if err != nil {
 		return err
 	}

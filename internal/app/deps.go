@@ -21,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/static"
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/state/cache"
@@ -58,6 +59,7 @@ type surroundings struct {
 	services *dependency.Health // of AWS
 	readers  *access.Gate       // who may read what the metrics port serves beside metrics
 	without  []string           // mechanisms of disruption
+	overview func(*overview.Overview)
 }
 
 // newDeps makes what loops need. provide makes the provider of what stands above it.

@@ -40,6 +40,9 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 		Interrupted: d.interrupted,
 	})
 	d.events.Heard = out.Heard
+	if d.overview != nil {
+		d.overview(out)
+	}
 	return out
 }
 

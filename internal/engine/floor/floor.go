@@ -202,3 +202,9 @@ func most(have map[string]int) []string {
 	})
 	return names[:min(len(names), namedMost)]
 }
+
+// Bound is the floor alone, without what each kind of constraint costs. work is as in Of.
+func Bound(p *pack.Problem, work int64) catalog.MicroUSD {
+	emptied, runs := Empty(p)
+	return bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
+}
