@@ -30,7 +30,7 @@ var wings = []struct {
 	{"setup", []string{"internal/setup", "charts"}},
 	{"app", []string{"internal/app"}},
 	{"sim", []string{"internal/sim"}},
-	{"commands", []string{"internal/audit", "internal/web", "internal/top", "internal/status", "internal/local", "internal/demo", "internal/cli", "internal/docgen", "cmd"}},
+	{"commands", []string{"internal/audit", "internal/simulate", "internal/web", "internal/top", "internal/status", "internal/local", "internal/demo", "internal/cli", "internal/docgen", "cmd"}},
 }
 
 // order is the order of the engine's packages: each may import those of the lines above, and of its own line those that

@@ -47,6 +47,7 @@ var differs = map[string]string{
 	"image": "of the controller, or an AMI", "set": "a setting, or a value of the chart", "timeout": "of the start, or of the end", "parameter": "of a template", "help": "cobra names the command in it",
 	"verbose": "what else is shown", "boot-time": "the simulator's time, or the demo's", "seed": "of what the simulator draws", "stack": "deployed, or run under as well",
 	"queue": "what holds without it", "controller-role": "what holds without it", "compat": "an edition of the permissions, or whose defaults hold", "interruption-queue": "what holds without it", "role-arn": "what holds without it",
+	"snapshot":  "written, or what is simulated",
 	"replicas":  "that run here, or of the Deployment",
 	"queue-arn": "for the stack, or of the set-up that is checked", "output-file": "kerf catalog update writes no text",
 }

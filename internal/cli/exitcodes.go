@@ -70,6 +70,10 @@ var outcomes = map[string]outcome{
 		foundWrong: "something is in the way: an object that is refused or can't be used, or nodes that should be replaced and are kept",
 		failed:     "the cluster or AWS could not be read",
 	},
+	"kerf simulate": {
+		done: "simulated, and all assertions hold", foundWrong: "simulated, and an assertion does not hold",
+		failed: "a run failed, or an output could not be written",
+	},
 	"kerf audit": {
 		done:   "audited, whatever was found; what could not be read is said in the report",
 		failed: "the cluster or, with --with-aws, the account could not be asked; or nodes may not be listed: the report is written all the same",

@@ -20,6 +20,9 @@ import (
 
 // Main runs the command line and returns one of the exit codes that ExitCodes lists.
 func Main(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == simulateWorkerArgument {
+		return runSimulateWorker(os.Stdin, stdout, stderr)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := Root()
@@ -123,7 +126,7 @@ func Root() *cobra.Command {
 	}{
 		{groupAWS, "Set up AWS:", []*cobra.Command{newStackCommand(), newDoctorCommand()}},
 		{groupInstall, "Install, and move over from older releases:", []*cobra.Command{newManifestsCommand(), newMigrateCommand(), newConvertCommand()}},
-		{groupRun, "Run and understand:", []*cobra.Command{newAuditCommand(), newControllerCommand(), newStatusCommand(), newTopCommand(), newUICommand(), newPlanCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
+		{groupRun, "Run and understand:", []*cobra.Command{newAuditCommand(), newControllerCommand(), newStatusCommand(), newTopCommand(), newUICommand(), newPlanCommand(), newSimulateCommand(), newExplainCommand(), newReplayCommand(), newCatalogCommand()}},
 		{groupLocal, "Try it on this computer:", []*cobra.Command{newLocalCommand(), newDemoCommand()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

@@ -1,0 +1,430 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/simulate"
+)
+
+type simulateFlags struct {
+	files    []string
+	compare  bool
+	workload workloadFlags
+
+	horizon, warmup, boot time.Duration
+	seed                  uint64
+	seeds                 string
+	interruptions         float64
+	volatility            float64
+	region                string
+	types                 []string
+	set                   []string
+	assert                string
+	parallel              int
+
+	output        form
+	html, events  string
+	configuration []string // with --compare
+}
+
+func newSimulateCommand() *cobra.Command {
+	f := &simulateFlags{}
+	c := &cobra.Command{
+		Use:   "simulate [--compare DIR DIR…]",
+		Short: "Run the controller in virtual time on a workload: cost, pending time, pods moved, interruptions",
+		Long: `Runs the controller that runs in clusters, unmodified, in virtual time, against a simulated AWS with real prices and a simulated
+Kubernetes API. A day takes minutes. It tells what the instances cost beside the provable floor, how long pods
+waited, which were moved and why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a
+cluster or of an account.
+
+NodePools and EC2NodeClasses come from files (-f; default: those of the quick start). What classes select (subnets, images, roles)
+is replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
+snapshot of a cluster (kerf audit --snapshot), or manifests.
+
+--compare runs several configurations, folders with manifests and optional settings.env, on the same workload and seeds, and tells
+their differences with 95 % confidence intervals. --assert makes a test of it, for CI.
+
+` + simulateFiguresText(),
+		Example: `  kerf simulate                                       # a day of 100 pods on the NodePool of the quick start
+  kerf simulate -f nodepools/ --shape week --pods 400 --html week.html
+  kerf simulate -f nodepools/ --snapshot cluster.json.gz --seeds 1-5
+  kerf simulate --workload trace.csv --horizon 6h --spot-interruptions 0.02
+  kerf simulate --compare today/ proposal/ --shape day --pods 200 --seeds 1-10 -o html --output-file comparison.html
+  kerf simulate -f nodepools/ --assert 'p99_pending<60s,bill<120' -o junit --output-file simulate.xml`,
+		Args: func(c *cobra.Command, args []string) error {
+			if f.compare || len(args) == 0 {
+				return nil
+			}
+			return &usageError{fmt.Errorf("%s takes arguments with --compare only; %q was given: -f %[2]s reads NodePools from it", c.CommandPath(), args[0])}
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			f.configuration = args
+			return f.run(c.Context(), c)
+		},
+	}
+	p := c.Flags()
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder with NodePools and EC2NodeClasses, - for standard input (repeatable; default: those of the quick start)")
+	p.BoolVar(&f.compare, "compare", false, "compare the configurations in the folders that are named as arguments, with the first one")
+	f.workload.register(c)
+	p.DurationVar(&f.horizon, "horizon", 0, "how long to simulate (default: a day; a week for --shape week; 6h for steady and burst; to the end of a trace)")
+	p.DurationVar(&f.warmup, "warmup", simulate.DefaultWarmup, "how long the cluster runs with the first pods before anything is counted")
+	p.Uint64Var(&f.seed, "seed", 1, "what workload, prices and interruptions are drawn from")
+	p.StringVar(&f.seeds, "seeds", "", "several seeds, as in 1-10 or 1,4,5; figures get confidence intervals")
+	p.Float64Var(&f.interruptions, "spot-interruptions", simulate.DefaultInterruptions, "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
+	p.Float64Var(&f.volatility, "spot-volatility", simulate.DefaultVolatility, "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
+	p.DurationVar(&f.boot, "boot", simulate.DefaultBoot, "how long an instance takes from its launch until its node is ready, give or take a fifth")
+	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools or in the snapshot, else "+simulate.DefaultRegion+")")
+	p.StringSliceVar(&f.types, "instance-types", nil, "instance types that exist (default: all of the region)")
+	p.StringArrayVar(&f.set, "set", nil, "setting of the controller, as NAME=VALUE (repeatable; docs/reference/settings.md)")
+	p.StringVar(&f.assert, "assert", "", "bounds that must hold for each seed, with commas between them; otherwise the exit code is 3")
+	p.IntVar(&f.parallel, "parallel", 0, "how many runs at a time, each takes one processor (default: one for each processor)")
+	p.StringVar(&f.html, "html", "", "write the page to this file too")
+	p.StringVar(&f.events, "events", "", "write what happened to this file, line by line; needs a single run")
+	f.output.register(c, simulate.Report{}, textFormat, jsonFormat, yamlFormat, htmlFormat, junitFormat)
+	f.output.paint = simulatePaint
+	return c
+}
+
+// simulateFiguresText lists the figures that can be asserted.
+func simulateFiguresText() string {
+	var names []string
+	for _, m := range simulate.Metrics {
+		unit := map[string]string{"$": "dollars", "%": "percent", "s": "seconds, or 90s, 2m"}[m.Unit]
+		if unit != "" {
+			unit = " (" + unit + ")"
+		}
+		names = append(names, m.Name+unit)
+	}
+	return folded("Figures for --assert: "+strings.Join(names, ", ")+".", helpWidth)
+}
+
+func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
+	seeds, err := f.seedList(c)
+	if err != nil {
+		return &usageError{err}
+	}
+	var assertions []simulate.Assertion
+	if f.assert != "" {
+		if assertions, err = simulate.Assertions(f.assert); err != nil {
+			return &usageError{err}
+		}
+	}
+	if f.output.format == junitFormat && len(assertions) == 0 {
+		return &usageError{errors.New("-o junit writes what became of assertions, and there is no --assert")}
+	}
+	configurations, err := f.configurations(c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if f.events != "" && len(configurations)*len(seeds) > 1 {
+		return &usageError{errors.New("--events is of a single run: leave --compare and --seeds out")}
+	}
+	var specs []*simulate.Spec
+	for _, seed := range seeds { // the outer loop: what has been played at any time can be compared
+		for _, one := range configurations {
+			s, err := f.spec(one, seed)
+			if err != nil {
+				return err
+			}
+			specs = append(specs, s)
+		}
+	}
+	if f.workload.out != "" {
+		return f.workload.write(specs[0].Workload, notices(c))
+	}
+	bar := newProgress(c, specs)
+	r := &simulate.Runner{Command: simulateWorker, Parallel: f.parallel, Told: bar.told}
+	results, err := r.Run(ctx, specs)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	report, err := reportOf(configurations, seeds, results, assertions)
+	if err != nil {
+		return err
+	}
+	if err := f.write(c, report, results); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // Main says that it was interrupted
+	case report.Failed():
+		return &exitError{code: foundWrong}
+	}
+	return nil
+}
+
+// simulateWorker starts this program again, as a worker.
+func simulateWorker() *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
+	}
+	return &exec.Cmd{Path: path, Args: []string{os.Args[0], simulateWorkerArgument}}
+}
+
+// simulateWorkerArgument makes a process one run of kerf simulate. It is no command: nobody else is to call it.
+const simulateWorkerArgument = "simulate-worker"
+
+func runSimulateWorker(in io.Reader, out, stderr io.Writer) int {
+	if err := simulate.Work(in, out); err != nil {
+		fmt.Fprintln(stderr, err)
+		return failed
+	}
+	return done
+}
+
+func (f *simulateFlags) seedList(c *cobra.Command) ([]uint64, error) {
+	if f.seeds == "" {
+		return []uint64{f.seed}, nil
+	}
+	if c.Flags().Changed("seed") {
+		return nil, errors.New("--seed and --seeds exclude each other")
+	}
+	var out []uint64
+	for _, part := range strings.Split(f.seeds, ",") {
+		first, last, ok := strings.Cut(part, "-")
+		if !ok {
+			last = first
+		}
+		a, err := strconv.ParseUint(strings.TrimSpace(first), 10, 64)
+		b, err2 := strconv.ParseUint(strings.TrimSpace(last), 10, 64)
+		if err != nil || err2 != nil || b < a || b-a >= 1000 {
+			return nil, fmt.Errorf("--seeds %s: want numbers, as in 1-10 or 1,4,5, and at most 1000", f.seeds)
+		}
+		for ; a <= b; a++ {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// configurations reads what is to be run.
+func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration, error) {
+	var out []*simulate.Configuration
+	read := func(name string, paths []string) error {
+		files, err := simulateInputs(paths, in)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			if files, err = f.workload.pools(); err != nil {
+				return err
+			}
+		}
+		c, err := simulate.Configure(name, files)
+		if err != nil {
+			return &usageError{err}
+		}
+		for _, pair := range f.set {
+			key, value, ok := strings.Cut(pair, "=")
+			if !ok {
+				return &usageError{fmt.Errorf("--set %s: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", pair)}
+			}
+			if err := c.Set(key, value); err != nil {
+				return &usageError{fmt.Errorf("--set %s: %w", pair, err)}
+			}
+		}
+		out = append(out, c)
+		return nil
+	}
+	if !f.compare {
+		return out, read("", f.files)
+	}
+	if len(f.configuration) < 2 {
+		return nil, &usageError{errors.New("--compare wants two or more folders, each with a configuration: kerf simulate --compare today/ proposal/")}
+	}
+	names := map[string]bool{}
+	for _, path := range f.configuration {
+		name := filepath.Base(filepath.Clean(path))
+		if names[name] {
+			name = filepath.Clean(path)
+		}
+		names[name] = true
+		if err := read(name, append([]string{path}, f.files...)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// simulateInputs reads files and folders, of which settings.env is one.
+func simulateInputs(paths []string, in io.Reader) ([]simulate.File, error) {
+	var out []simulate.File
+	for _, path := range paths {
+		settings := filepath.Join(path, simulate.SettingsFile)
+		if data, err := os.ReadFile(settings); err == nil {
+			out = append(out, simulate.File{Name: settings, Data: data})
+			if only, err := onlySettings(path); err != nil || only {
+				continue
+			}
+		}
+		files, err := readInputs([]string{path}, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range files {
+			out = append(out, simulate.File{Name: x.Name, Data: x.Data})
+		}
+	}
+	return out, nil
+}
+
+// onlySettings tells of a folder with no other file.
+func onlySettings(path string) (bool, error) {
+	entries, err := os.ReadDir(path)
+	return len(entries) == 1, err
+}
+
+// spec is one run.
+func (f *simulateFlags) spec(c *simulate.Configuration, seed uint64) (*simulate.Spec, error) {
+	w, horizon, err := f.workload.make(seed, f.horizon)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulate.Spec{
+		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Workload: w, Horizon: horizon, Warmup: f.warmup, Seed: seed,
+		Types: f.types, Interruptions: f.interruptions, Volatility: f.volatility, Boot: f.boot, Events: f.events != "",
+	}
+	for _, region := range []string{f.region, c.Region, f.workload.region(), simulate.DefaultRegion} {
+		if s.Region == "" {
+			s.Region = region
+		}
+	}
+	facts, err := ec2facts.Load()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(facts.Regions(), s.Region) {
+		return nil, &usageError{fmt.Errorf("no region %q is known; there are %s", s.Region, strings.Join(facts.Regions(), ", "))}
+	}
+	for _, t := range f.types {
+		if _, ok := facts.Type(t); !ok {
+			return nil, &usageError{fmt.Errorf("--instance-types: no type %q is known (kerf catalog lists them)", t)}
+		}
+	}
+	if err := s.Check(); err != nil {
+		return nil, &usageError{err}
+	}
+	return s, nil
+}
+
+// reportOf puts results together.
+func reportOf(configurations []*simulate.Configuration, seeds []uint64, results []*simulate.Result, assertions []simulate.Assertion) (*simulate.Report, error) {
+	out := &simulate.Report{}
+	early, missing := 0, 0
+	by := make([][]*simulate.Result, len(configurations))
+	for i, r := range results {
+		by[i%len(configurations)] = append(by[i%len(configurations)], r)
+		switch {
+		case r == nil:
+			missing++
+		case r.Interrupted:
+			early++
+		}
+	}
+	if early == 1 && len(results) == 1 {
+		out.Interrupted = "it was ended early; figures are of what was simulated"
+	} else if early+missing > 0 {
+		out.Interrupted = fmt.Sprintf("of %d runs, %d ended early and %d did not begin; figures are of what was simulated", len(results), early, missing)
+	}
+	if len(configurations) > 1 {
+		names := make([]string, len(configurations))
+		for i, c := range configurations {
+			names[i] = c.Name
+		}
+		comparison, err := simulate.Compare(names, by)
+		if err != nil && out.Interrupted != "" && results[0] != nil {
+			out.Runs, out.Interrupted = results[:1], out.Interrupted+"; "+err.Error()
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.Comparison = comparison
+		for _, c := range comparison.Configurations {
+			out.Verdicts = append(out.Verdicts, simulate.Judge(assertions, c.Name, c.Results)...)
+		}
+		return out, nil
+	}
+	for _, r := range by[0] {
+		if r != nil {
+			out.Runs = append(out.Runs, r)
+		}
+	}
+	if len(out.Runs) == 0 {
+		return nil, errors.New("it was ended before anything was simulated")
+	}
+	out.Verdicts = simulate.Judge(assertions, configurations[0].Name, out.Runs)
+	return out, nil
+}
+
+// write writes the report in its formats.
+func (f *simulateFlags) write(c *cobra.Command, report *simulate.Report, results []*simulate.Result) error {
+	var page bytes.Buffer
+	if f.html != "" || f.output.format == htmlFormat {
+		if err := report.WriteHTML(&page); err != nil {
+			return fmt.Errorf("writing the page: %w", err)
+		}
+	}
+	if f.html != "" {
+		if err := writeWhole(f.html, page.Bytes()); err != nil {
+			return err
+		}
+	}
+	if f.events != "" && len(results) == 1 && results[0] != nil {
+		if err := writeWhole(f.events, []byte(strings.Join(results[0].Events, "\n")+"\n")); err != nil {
+			return err
+		}
+	}
+	switch f.output.format {
+	case htmlFormat:
+		return f.output.writeText(c.OutOrStdout(), page.Bytes())
+	case junitFormat:
+		text, err := simulateFindings(report).junit()
+		if err != nil {
+			return err
+		}
+		return f.output.writeText(c.OutOrStdout(), text)
+	}
+	return f.output.write(c.OutOrStdout(), report, report.WriteText)
+}
+
+// simulateFindings are the assertions as findings.
+func simulateFindings(r *simulate.Report) *findings {
+	out := &findings{check: "kerf simulate", of: "assertions"}
+	for _, v := range r.Verdicts {
+		x := finding{rule: v.Assertion, message: v.Text()}
+		if v.Configuration != "" {
+			x.object = v.Configuration
+		}
+		if !v.Holds {
+			x.level = levelError
+			x.remedy = "kerf simulate with the same arguments and --html FILE shows where it comes from"
+		}
+		out.rules = append(out.rules, rule{id: v.Assertion, title: v.Assertion})
+		out.found = append(out.found, x)
+	}
+	return out
+}
+
+// simulatePaint colours a report for people.
+var simulatePaint = []stroke{
+	strokeOf(`^FAILED.*|^REFUSED|^INTERRUPTED.*`, wrongColor...), strokeOf(`^ok `, rightColor...), strokeOf(`may be chance.*|one seed can't.*|^There is one seed.*`, doubtColor...),
+	strokeOf(`^(Bill|Instances|Pods|Moved|Interrupted|Refused) `, headingColor...), strokeOf(`^Other than in your cluster:|^\S.* against .*:$`, headingColor...),
+}

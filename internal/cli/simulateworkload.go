@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kerf-sh/kerf/internal/setup/snapshot"
+	"github.com/kerf-sh/kerf/internal/simulate"
+	"github.com/kerf-sh/kerf/internal/simulate/history"
+	"github.com/kerf-sh/kerf/internal/simulate/workload"
+)
+
+// workloadFlags say what pods are to run.
+type workloadFlags struct {
+	trace, templates, snapshot string
+	manifests, history         []string
+	out                        string // for the workload
+	shape                      string
+	pods                       int
+	start                      time.Duration
+	speed                      float64
+
+	given *cobra.Command
+	read  *workload.Workload // what was read; shapes are made for each seed
+	taken *snapshot.Snapshot
+}
+
+func (f *workloadFlags) register(c *cobra.Command) {
+	f.given = c
+	p := c.Flags()
+	shapes := choiceFlag(&f.shape, workload.Day, workload.Shapes...)
+	p.Var(shapes, "shape", "built-in workload: "+oneOf(workload.Shapes))
+	mustComplete(c, "shape", shapes.words())
+	p.IntVar(&f.pods, "pods", 100, "pods of the shape at its peak")
+	p.StringVar(&f.trace, "workload", "", "trace of arrivals and ends, .csv or .csv.gz (docs/simulate.md has the columns)")
+	p.StringVar(&f.templates, "templates", "", "file with the pod templates that the trace names")
+	p.DurationVar(&f.start, "trace-start", 0, "where in the trace to begin")
+	p.Float64Var(&f.speed, "trace-speed", 1, "how many times as fast the trace is played")
+	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
+	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")
+	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, and its templates beside it; nothing is simulated")
+	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable)")
+}
+
+// make makes the workload for a seed, and how long it is played.
+func (f *workloadFlags) make(seed uint64, horizon time.Duration) (*workload.Workload, time.Duration, error) {
+	if err := f.check(); err != nil {
+		return nil, 0, &usageError{err}
+	}
+	if f.trace == "" && f.snapshot == "" && len(f.manifests)+len(f.history) == 0 {
+		if horizon == 0 {
+			horizon = workload.DefaultHorizon(f.shape)
+		}
+		w, err := workload.Shape(f.shape, f.pods, horizon, seed)
+		if err != nil {
+			return nil, 0, &usageError{err}
+		}
+		return w, horizon, nil
+	}
+	if f.read == nil {
+		w, err := f.load()
+		if err != nil {
+			return nil, 0, &usageError{err}
+		}
+		f.read = w
+	}
+	if horizon == 0 {
+		if horizon = workload.DefaultHorizon(workload.Day); f.trace != "" || len(f.history) > 0 {
+			horizon = max(f.read.End(), time.Minute)
+		}
+	}
+	return f.read, horizon, nil
+}
+
+// check refuses what excludes each other.
+func (f *workloadFlags) check() error {
+	changed := func(name string) bool { return f.given.Flags().Changed(name) }
+	var sources []string
+	for _, name := range []string{"workload", "snapshot", "manifests", "from-history", "shape"} {
+		if changed(name) {
+			sources = append(sources, "--"+name)
+		}
+	}
+	switch {
+	case len(sources) > 1:
+		return fmt.Errorf("%s exclude each other: a workload comes from one of them", strings.Join(sources, " and "))
+	case changed("pods") && len(sources) > 0 && sources[0] != "--shape":
+		return fmt.Errorf("--pods is for --shape; %s says itself how many there are", sources[0])
+	case f.trace == "" && (changed("trace-start") || changed("trace-speed") || changed("templates")):
+		return errors.New("--trace-start, --trace-speed and --templates are for --workload, and there is none")
+	case f.speed <= 0:
+		return fmt.Errorf("--trace-speed %g: want more than 0", f.speed)
+	case f.start < 0:
+		return fmt.Errorf("--trace-start %s: want 0 or more", f.start)
+	}
+	return nil
+}
+
+func (f *workloadFlags) load() (*workload.Workload, error) {
+	switch {
+	case f.trace != "":
+		return f.loadTrace()
+	case f.snapshot != "":
+		s, err := f.snapshotOf()
+		if err != nil {
+			return nil, err
+		}
+		return workload.FromSnapshot(filepath.Base(f.snapshot), s)
+	}
+	if len(f.history) > 0 {
+		w, account, err := history.Read(f.history)
+		if err != nil {
+			return nil, err
+		}
+		return w, account.Text(notices(f.given))
+	}
+	files := map[string][]byte{}
+	inputs, err := readInputs(f.manifests, strings.NewReader(""))
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range inputs {
+		files[x.Name] = x.Data
+	}
+	return workload.FromManifests(strings.Join(f.manifests, ", "), files)
+}
+
+func (f *workloadFlags) loadTrace() (*workload.Workload, error) {
+	var templates map[string]*corev1.PodTemplateSpec
+	if f.templates != "" {
+		in, err := os.Open(f.templates)
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			return nil, fmt.Errorf("reading %s: %w", p.Path, p.Err)
+		}
+		defer in.Close()
+		if templates, err = workload.ReadTemplates(f.templates, in); err != nil {
+			return nil, err
+		}
+	}
+	w, err := workload.ReadFile(f.trace, templates)
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("reading %s: %w", p.Path, p.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.start > 0 || f.speed != 1 {
+		w = w.Window(f.start, 0, f.speed)
+		if len(w.Steps) == 0 {
+			return nil, fmt.Errorf("%s: nothing is left after --trace-start %s", f.trace, f.start)
+		}
+	}
+	return w, nil
+}
+
+func (f *workloadFlags) snapshotOf() (*snapshot.Snapshot, error) {
+	if f.taken == nil {
+		s, err := snapshot.ReadFile(f.snapshot)
+		if err != nil {
+			return nil, err
+		}
+		f.taken = s
+	}
+	return f.taken, nil
+}
+
+// pools are the NodePools and EC2NodeClasses that the snapshot has.
+func (f *workloadFlags) pools() ([]simulate.File, error) {
+	if f.snapshot == "" {
+		return nil, nil
+	}
+	s, err := f.snapshotOf()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if len(s.NodePools) == 0 {
+		return nil, nil
+	}
+	var items []any
+	for _, p := range s.NodePools {
+		p = p.DeepCopy()
+		p.APIVersion, p.Kind = "karpenter.sh/v1", "NodePool"
+		items = append(items, p)
+	}
+	for _, c := range s.NodeClasses {
+		c = c.DeepCopy()
+		c.APIVersion, c.Kind = "karpenter.k8s.aws/v1", "EC2NodeClass"
+		items = append(items, c)
+	}
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		return nil, err
+	}
+	return []simulate.File{{Name: f.snapshot, Data: text}}, nil
+}
+
+// region is where the snapshot was taken; empty if that is not known.
+func (f *workloadFlags) region() string {
+	if f.taken == nil {
+		return ""
+	}
+	if f.taken.Region != "" {
+		return f.taken.Region
+	}
+	for _, n := range f.taken.Nodes {
+		if r := n.Labels[corev1.LabelTopologyRegion]; r != "" {
+			return r
+		}
+	}
+	return ""
+}
+
+// write writes the workload as a trace, and the templates that the trace names beside it.
+func (f *workloadFlags) write(w *workload.Workload, progress io.Writer) error {
+	var trace, templates bytes.Buffer
+	if err := errors.Join(w.Write(&trace), w.WriteTemplates(&templates)); err != nil {
+		return fmt.Errorf("writing the workload: %w", err)
+	}
+	beside := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".templates.json"
+	if err := errors.Join(writeWhole(f.out, trace.Bytes()), writeWhole(beside, templates.Bytes())); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "%s has %s; play it with kerf simulate --workload %s --templates %s\n", f.out, counted(len(w.Steps), "row"), f.out, beside)
+	return nil
+}

@@ -1,0 +1,121 @@
+package simulate
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Assertion is a bound on a figure.
+type Assertion struct {
+	Text   string
+	metric *Metric
+	op     string
+	bound  float64
+}
+
+// Verdict is what became of an assertion in all runs of a configuration.
+type Verdict struct {
+	Assertion     string   `json:"assertion"`
+	Configuration string   `json:"configuration"`
+	Holds         bool     `json:"holds"`
+	Worst         float64  `json:"worst"`
+	Seed          uint64   `json:"seed"` // that has the worst value
+	Failed        []uint64 `json:"failedSeeds,omitempty"`
+	Unit          string   `json:"unit,omitempty"`
+}
+
+var assertion = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|<|>)\s*\$?\s*([0-9][0-9a-z.]*)\s*(%?)\s*$`)
+
+// Assertions reads bounds with commas between them: p99_pending<60s,bill<120.
+//
+// Errors: it can't be read; there is no such figure; the unit is another one.
+func Assertions(text string) ([]Assertion, error) {
+	var out []Assertion
+	for _, part := range strings.Split(text, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		m := assertion.FindStringSubmatch(part)
+		if m == nil {
+			return nil, fmt.Errorf("assertion %q: want FIGURE<VALUE, as in p99_pending<60s or bill<120, with <, <=, >, >= or ==", strings.TrimSpace(part))
+		}
+		f, err := metric(m[1])
+		if err != nil {
+			return nil, fmt.Errorf("assertion %q: %w", strings.TrimSpace(part), err)
+		}
+		a := Assertion{Text: strings.TrimSpace(part), metric: f, op: m[2]}
+		if a.bound, err = strconv.ParseFloat(m[3], 64); err != nil {
+			d, derr := time.ParseDuration(m[3])
+			if derr != nil || f.Unit != "s" {
+				return nil, fmt.Errorf("assertion %q: %q is no value of %s", a.Text, m[3], f.Name)
+			}
+			a.bound = d.Seconds()
+		}
+		if m[4] != "" && f.Unit != "%" {
+			return nil, fmt.Errorf("assertion %q: %s is not in percent", a.Text, f.Name)
+		}
+		out = append(out, a)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("there is no assertion in %q", text)
+	}
+	return out, nil
+}
+
+func (a *Assertion) holds(v float64) bool {
+	switch a.op {
+	case "<":
+		return v < a.bound
+	case "<=":
+		return v <= a.bound
+	case ">":
+		return v > a.bound
+	case ">=":
+		return v >= a.bound
+	}
+	return v == a.bound
+}
+
+// Judge asks all runs of a configuration. An assertion holds if it holds in each of them.
+func Judge(assertions []Assertion, configuration string, results []*Result) []Verdict {
+	var out []Verdict
+	for i := range assertions {
+		a := &assertions[i]
+		v := Verdict{Assertion: a.Text, Configuration: configuration, Holds: true, Unit: a.metric.Unit}
+		for k, r := range results {
+			value := a.metric.Of(&r.Totals)
+			worse := k == 0
+			switch a.op[0] {
+			case '<':
+				worse = worse || value > v.Worst
+			case '>':
+				worse = worse || value < v.Worst
+			default:
+				worse = worse || abs(value-a.bound) > abs(v.Worst-a.bound)
+			}
+			if worse {
+				v.Worst, v.Seed = value, r.Seed
+			}
+			if !a.holds(value) {
+				v.Holds = false
+				v.Failed = append(v.Failed, r.Seed)
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// Text says what became of it.
+func (v *Verdict) Text() string {
+	word := "holds"
+	if !v.Holds {
+		word = "does not hold"
+	}
+	return fmt.Sprintf("%s %s: %s with seed %d", v.Assertion, word, value(v.Worst, v.Unit), v.Seed)
+}
+
+func abs(v float64) float64 { return max(v, -v) }

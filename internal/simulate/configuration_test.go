@@ -1,0 +1,95 @@
+package simulate
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+)
+
+const pool = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: web}
+      requirements:
+      - {key: topology.kubernetes.io/zone, operator: In, values: [eu-west-1a]}
+`
+
+const class = `apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: web}
+spec:
+  amiFamily: Custom
+  amiSelectorTerms: [{id: ami-0123456789abcdef0}]
+  userData: "#!/bin/sh"
+  instanceProfile: mine
+  subnetSelectorTerms: [{tags: {team: web}}, {id: subnet-0123456789abcdef0}]
+  securityGroupSelectorTerms: [{name: web}]
+  capacityReservationSelectorTerms: [{tags: {team: web}}]
+  placementGroupSelector: {name: near}
+  blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 50Gi, kmsKeyID: "arn:aws:kms:eu-west-1:123456789012:key/x"}}]
+`
+
+// What classes select is in another account: it is replaced, and said, and everything else stays.
+func TestClassesSelectWhatTheSimulatedAccountHas(t *testing.T) {
+	c, err := Configure("a", []File{{"pool.yaml", []byte(pool)}, {"class.yaml", []byte(class)}, {"settings.env", []byte("# a comment\nexport BATCH_IDLE_DURATION=2s\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got awsv1.EC2NodeClass
+	if err := json.Unmarshal([]byte(c.Manifests[1].JSON), &got); err != nil {
+		t.Fatal(err)
+	}
+	s := got.Spec
+	if s.AMISelectorTerms[0].Alias != "al2023@latest" || s.UserData != nil || s.InstanceProfile != nil || s.Role == "" || s.CapacityReservationSelectorTerms != nil || s.PlacementGroupSelector != nil {
+		t.Errorf("%+v", s)
+	}
+	if e := s.BlockDeviceMappings[0].EBS; e.KMSKeyID != nil || e.VolumeSize.String() != "50Gi" {
+		t.Errorf("%+v", e)
+	}
+	if c.Region != "eu-west-1" || c.Settings["BATCH_IDLE_DURATION"] != "2s" || len(c.Notes) < 5 {
+		t.Errorf("%s %v %v", c.Region, c.Settings, c.Notes)
+	}
+}
+
+func TestAPoolWithoutItsClassGetsOne(t *testing.T) {
+	c, err := Configure("a", []File{{"pool.yaml", []byte(pool)}})
+	if err != nil || len(c.Manifests) != 2 || !strings.Contains(c.Manifests[1].JSON, `"name":"web"`) {
+		t.Errorf("%+v %v", c, err)
+	}
+}
+
+func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"pool.yaml", strings.Replace(pool, "operator: In", "operator: Inn", 1), "pool.yaml:9: spec.template.spec.requirements[0].operator"},
+		{"pool.yaml", strings.Replace(pool, "nodeClassRef", "nodeClasRef", 1), "pool.yaml:1: nodeClasRef: there is no such field"},
+		{"pool.yaml", "a: [", "pool.yaml:1:"},
+		{"class.yaml", class, "there are EC2NodeClasses and no NodePool in the files: add the NodePool"},
+		{"pool.yaml", pool + "---\n" + pool, "pool.yaml:11: NodePool web is there twice; it is in pool.yaml:1 too"},
+		{"settings.env", "BATCH_IDLE_DURATION\n", "settings.env:1: want NAME=VALUE"},
+		{"settings.env", "\nBATCH_IDLE_DURATIN=2s\n", `settings.env:2: the controller has no setting "BATCH_IDLE_DURATIN"; did you mean BATCH_IDLE_DURATION?`},
+		{"settings.env", "BATCH_IDLE_DURATION=soon\n", `settings.env:1: BATCH_IDLE_DURATION="soon"`},
+		{"settings.env", "CLUSTER_NAME=mine\n", "settings.env:1: CLUSTER_NAME is set by the simulation"},
+	} {
+		if _, err := Configure("a", []File{{c.name, []byte(c.text)}}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// The examples are what a new user gives.
+func TestTheExamplesCanBeSimulated(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "nodepool.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Configure("a", []File{{"nodepool.yaml", data}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,165 @@
+package simulate_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/simulate"
+	"github.com/kerf-sh/kerf/internal/simulate/workload"
+)
+
+// asWorker makes this test binary a worker.
+const asWorker = "KERF_TEST_SIMULATE_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asWorker) != "" {
+		if err := simulate.Work(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func runner() *simulate.Runner {
+	return &simulate.Runner{Command: func() *exec.Cmd {
+		c := exec.Command(os.Args[0])
+		c.Env = append(c.Env, asWorker+"=1")
+		return c
+	}}
+}
+
+var few = []string{"c6i.large", "c6i.xlarge", "c6i.2xlarge", "m6i.large", "m6i.xlarge", "m6i.2xlarge", "r6i.large", "r6i.xlarge", "r6i.2xlarge"}
+
+func specOf(t *testing.T, w *workload.Workload, horizon time.Duration, seed uint64, files ...simulate.File) *simulate.Spec {
+	t.Helper()
+	c, err := simulate.Configure("test", files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &simulate.Spec{
+		Configuration: "test", Manifests: c.Manifests, Workload: w, Horizon: horizon, Warmup: 5 * time.Minute, Seed: seed, Region: "us-east-1", Types: few,
+		Volatility: 0.5, Boot: 40 * time.Second, Events: true,
+	}
+}
+
+func play(t *testing.T, specs ...*simulate.Spec) []*simulate.Result {
+	t.Helper()
+	out, err := runner().Run(t.Context(), specs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+const trace = `arrival_s,workload,replicas,duration_s,cpu_millicores,memory_mib
+0,web,6,,900,1800
+600,web,12,,,
+900,,4,300,1500,2000
+1500,web,4,,,
+1800,huge,1,,500000,1000
+2400,web,8,,,
+`
+
+// One seed is one report, byte for byte, its log included.
+func TestOneSeedIsOneReport(t *testing.T) {
+	w, err := workload.Read("trace.csv", strings.NewReader(trace), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, w, time.Hour, 7)
+	s.Interruptions = 1
+	results := play(t, s, s)
+	var first []byte
+	for i, r := range results {
+		text, err := json.Marshal(struct {
+			*simulate.Result
+			Events []string
+		}{r, r.Events})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = text
+		}
+		if !bytes.Equal(first, text) {
+			t.Errorf("run %d differs:\n%s\n%s", i, first, text)
+		}
+	}
+	r := results[0]
+	if r.Totals.Bill <= r.Totals.Floor || r.Totals.Floor <= 0 || r.Totals.Pods < 16 || r.Totals.Launches == 0 || len(r.Series) != 13 || r.SimulatedSeconds != 3600 {
+		t.Errorf("%+v, %d points", r.Totals, len(r.Series))
+	}
+	if r.Totals.P50 < 30 || r.Totals.Max > 300 {
+		t.Errorf("pods waited %g s and at most %g s for instances that boot in 40 s", r.Totals.P50, r.Totals.Max)
+	}
+	if r.Totals.Interruptions == 0 {
+		t.Error("no instance was interrupted")
+	}
+	if r.Totals.Refused != 1 || r.Refused[0].Example != "default/huge" || !strings.Contains(r.Refused[0].Reason, "cpu") {
+		t.Errorf("refused: %+v", r.Refused)
+	}
+}
+
+// A pod of a job that is evicted or lost begins again, and all end.
+func TestJobsThatAreInterruptedBeginAgain(t *testing.T) {
+	w, err := workload.Read("jobs.csv", strings.NewReader("arrival_s,duration_s,replicas,cpu_millicores,memory_mib\n0,1500,8,1500,2000\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, w, 2*time.Hour, 1)
+	s.Warmup, s.Interruptions = 0, 1.5
+	r := play(t, s)[0]
+	last := r.Series[len(r.Series)-1]
+	if r.Totals.Interruptions == 0 || r.Totals.Pods <= 8 || r.Totals.Moved == 0 || last.Running != 0 || last.Pending != 0 || last.Bill != 0 {
+		t.Errorf("%+v, at the end %+v", r.Totals, last)
+	}
+}
+
+func TestEndedEarlyItSaysWhatThereIs(t *testing.T) {
+	w, err := workload.Shape(workload.Steady, 20, 200*time.Hour, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := runner()
+	r.Parallel = 1
+	r.Told = func(_ int, p simulate.Progress) {
+		if p.At >= 10*time.Minute {
+			cancel()
+		}
+	}
+	s := specOf(t, w, 200*time.Hour, 1)
+	out, err := r.Run(ctx, []*simulate.Spec{s, s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out[0] == nil || !out[0].Interrupted || out[0].SimulatedSeconds < 600 || out[0].Totals.Bill == 0 || out[1] != nil {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestWhatIsRefusedIsSaid(t *testing.T) {
+	w, err := workload.Shape(workload.Steady, 5, time.Hour, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, w, time.Hour, 1)
+	s.Manifests = append(s.Manifests, s.Manifests[0])
+	if _, err := runner().Run(t.Context(), []*simulate.Spec{s}); err == nil || !strings.Contains(err.Error(), "the pool of the quick start:2: NodePool default is refused") {
+		t.Error(err)
+	}
+	crash := &simulate.Runner{Command: func() *exec.Cmd { return exec.Command("false") }}
+	if _, err := crash.Run(t.Context(), []*simulate.Spec{specOf(t, w, time.Hour, 1)}); err == nil || !strings.Contains(err.Error(), "its process ended with") {
+		t.Error(err)
+	}
+}

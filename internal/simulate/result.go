@@ -1,0 +1,165 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/simulate/workload"
+)
+
+// Result is what one run came to. Its JSON is stable. The same Spec gives the same Result.
+type Result struct {
+	Configuration string `json:"configuration"`
+	Workload      string `json:"workload"`
+	Seed          uint64 `json:"seed"`
+	// HorizonSeconds is how long was asked for, SimulatedSeconds how long was simulated: less where it was interrupted.
+	HorizonSeconds   int64 `json:"horizonSeconds"`
+	SimulatedSeconds int64 `json:"simulatedSeconds"`
+	Interrupted      bool  `json:"interrupted,omitempty"`
+	// Settings are those of the controller that were given.
+	Settings map[string]string `json:"settings,omitempty"`
+	Totals   Totals            `json:"totals"`
+	// Moved are the pods that were moved or lost by why, Commands the disruptions that were begun.
+	Moved    []Count `json:"moved,omitempty"`
+	Commands []Count `json:"commands,omitempty"`
+	// Refused are pods that had no node for ten minutes or to the end, by what the controller said of them.
+	Refused []Refusal `json:"refused,omitempty"`
+	// Pending says how many pods waited how long until they ran.
+	Pending []Bucket `json:"pending"`
+	// Notes are what is not simulated, or was replaced by something like it.
+	Notes         []workload.Note `json:"notes,omitempty"`
+	SampleSeconds int64           `json:"sampleSeconds"`
+	Series        []Sample        `json:"series"`
+
+	// Events is the log of what happened, if it was asked for.
+	Events []string `json:"-"`
+}
+
+// Totals are the figures of a run.
+type Totals struct {
+	// Bill is what the instances cost in dollars, Floor the least that the pods could have cost, by the same prices.
+	Bill  float64 `json:"bill"`
+	Floor float64 `json:"floor"`
+	// Distance is by how many percent the bill is above the floor.
+	Distance float64 `json:"distancePercent"`
+	// SpotShare is the part of the bill for spot instances, in percent.
+	SpotShare float64 `json:"spotSharePercent"`
+	// Pods is how many began to run, the others how many seconds they waited from their creation until they ran.
+	Pods int     `json:"pods"`
+	P50  float64 `json:"p50PendingSeconds"`
+	P95  float64 `json:"p95PendingSeconds"`
+	P99  float64 `json:"p99PendingSeconds"`
+	Max  float64 `json:"maxPendingSeconds"`
+	// Moved is how many pods were evicted from nodes that were removed, whatever for, Lost how many ended with their instance.
+	Moved int `json:"moved"`
+	Lost  int `json:"lost"`
+	// Interruptions is how many spot instances were interrupted.
+	Interruptions int `json:"interruptions"`
+	// Launches and Terminations count instances.
+	Launches     int `json:"launches"`
+	Terminations int `json:"terminations"`
+	// NodesMean and NodesMax are how many instances there were.
+	NodesMean float64 `json:"nodesMean"`
+	NodesMax  int     `json:"nodesMax"`
+	// Refused is how many pods had no node for ten minutes or to the end.
+	Refused int `json:"refused"`
+}
+
+// Count is how often something was for one reason.
+type Count struct {
+	Reason string `json:"reason"`
+	Count  int    `json:"count"`
+}
+
+// Refusal is a reason why pods had no node.
+type Refusal struct {
+	Reason  string `json:"reason"`
+	Count   int    `json:"count"`
+	Example string `json:"example"` // a workload
+}
+
+// Bucket is how many pods waited up to so many seconds, and longer than the bucket before.
+type Bucket struct {
+	UpTo  float64 `json:"upToSeconds"` // 0: no end
+	Count int     `json:"count"`
+}
+
+// Sample is a point of the series. Amounts are dollars per hour.
+type Sample struct {
+	At      int64   `json:"atSeconds"`
+	Bill    float64 `json:"bill"`
+	Floor   float64 `json:"floor"`
+	Spot    int     `json:"spot"`
+	Demand  int     `json:"onDemand"`
+	Other   int     `json:"reserved,omitempty"`
+	Running int     `json:"running"`
+	Pending int     `json:"pending"`
+	Lost    int     `json:"interruptions,omitempty"` // since the sample before
+}
+
+// Metric is a figure of Totals by its name.
+type Metric struct {
+	Name  string // as assertions have it
+	Title string // for people
+	Unit  string // "$", "%", "s" or empty
+	// Better is -1 where less is better, 1 where more is, 0 where neither.
+	Better int
+	Of     func(*Totals) float64
+}
+
+// Metrics are the figures that can be asserted and compared.
+var Metrics = []Metric{
+	{"bill", "bill", "$", -1, func(t *Totals) float64 { return t.Bill }},
+	{"floor", "floor", "$", 0, func(t *Totals) float64 { return t.Floor }},
+	{"distance", "above the floor", "%", -1, func(t *Totals) float64 { return t.Distance }},
+	{"p50_pending", "pending, p50", "s", -1, func(t *Totals) float64 { return t.P50 }},
+	{"p95_pending", "pending, p95", "s", -1, func(t *Totals) float64 { return t.P95 }},
+	{"p99_pending", "pending, p99", "s", -1, func(t *Totals) float64 { return t.P99 }},
+	{"max_pending", "pending, longest", "s", -1, func(t *Totals) float64 { return t.Max }},
+	{"moved", "pods moved", "", -1, func(t *Totals) float64 { return float64(t.Moved) }},
+	{"lost", "pods lost with their instance", "", -1, func(t *Totals) float64 { return float64(t.Lost) }},
+	{"interruptions", "spot interruptions", "", 0, func(t *Totals) float64 { return float64(t.Interruptions) }},
+	{"launches", "instances launched", "", -1, func(t *Totals) float64 { return float64(t.Launches) }},
+	{"nodes_mean", "instances, mean", "", 0, func(t *Totals) float64 { return t.NodesMean }},
+	{"nodes_max", "instances, most", "", 0, func(t *Totals) float64 { return float64(t.NodesMax) }},
+	{"spot_share", "spot, of the bill", "%", 0, func(t *Totals) float64 { return t.SpotShare }},
+	{"refused", "pods refused", "", -1, func(t *Totals) float64 { return float64(t.Refused) }},
+	{"pods", "pods that ran", "", 0, func(t *Totals) float64 { return float64(t.Pods) }},
+}
+
+// metric finds a figure by its name.
+func metric(name string) (*Metric, error) {
+	var names []string
+	for i := range Metrics {
+		if Metrics[i].Name == name {
+			return &Metrics[i], nil
+		}
+		names = append(names, Metrics[i].Name)
+	}
+	return nil, fmt.Errorf("there is no figure %q; there are %v", name, names)
+}
+
+// Simulated is how long was simulated.
+func (r *Result) Simulated() time.Duration { return time.Duration(r.SimulatedSeconds) * time.Second }
+
+// countsOf are counts by reason, the largest first.
+func countsOf(m map[string]int) []Count {
+	var out []Count
+	for reason, n := range m {
+		out = append(out, Count{reason, n})
+	}
+	slices.SortFunc(out, func(a, b Count) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		if a.Reason < b.Reason {
+			return -1
+		}
+		return 1
+	})
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
