@@ -88,6 +88,9 @@ func (r Reason) clause() string {
 		if r.Want != "" {
 			return fmt.Sprintf("PodDisruptionBudget %s keeps pod %s from being evicted", r.Want, r.Pod)
 		}
+		if r.Detail == "" {
+			return fmt.Sprintf("a PodDisruptionBudget keeps pod %s from being evicted", r.Pod)
+		}
 		return fmt.Sprintf("pod %s can't be evicted", r.Pod) // Detail says why
 	case ConsolidateAfter:
 		if r.Detail == "" {
