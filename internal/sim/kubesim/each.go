@@ -7,21 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Drop removes the objects of a kind that old tells to, finalizers or not. path is as Each has it.
-func (s *Server) Drop(path string, old func(object map[string]any) bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.byPath[path]
-	if r == nil {
-		return
-	}
-	for _, o := range r.listLocked("", selection{}) {
-		if old(o.content) {
-			s.dropLocked(r, o)
-		}
-	}
-}
-
 // Each calls see for every object of a kind, in the order of namespaces and names. Who has seen this version of the object
 // need not decode it again: that is what makes it cheap to look at a large cluster often. path is group/version/plural, as
 // in "/v1/pods".
