@@ -91,7 +91,7 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	a.report.Floor.Assumed = told
 	a.report.Unknown = append(a.report.Unknown, notes...)
 	a.base = pack.Problem{Now: s.TakenAt, Pools: append(pools, assumed...), Daemons: a.st.cluster.Daemons, Options: pack.Options{WellKnown: apply.WellKnownLabels(), MaxTypes: 1}}
-	if s.Missing("pods") {
+	if a.report.Floor.Why = a.blind(); a.report.Floor.Why != "" {
 		a.floor = a.bill
 	} else {
 		a.difference()
@@ -101,7 +101,36 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	}
 	a.risks()
 	a.unknown()
+	a.caveat()
 	return a.report, nil
+}
+
+// blind says why no floor can be known; empty: it can.
+func (a *audit) blind() string {
+	s := a.st.from
+	switch {
+	case s.Missing("nodes"):
+		return "nodes could not be read"
+	case s.Missing("pods"):
+		return "pods could not be read"
+	case a.report.Cluster.Nodes == 0:
+		return "there is no node of EC2"
+	case !a.report.Bill.Known:
+		return "no node has a known price"
+	}
+	return ""
+}
+
+// caveat says of what bill and floor are not.
+func (a *audit) caveat() {
+	r := a.report
+	if !r.Bill.Known || len(r.Bill.Unpriced) == 0 {
+		return
+	}
+	r.Caveat = "without " + plural(len(r.Bill.Unpriced), "node") + " whose price is not known"
+	if r.Floor.Known {
+		r.Caveat += fmt.Sprintf("; floor for %d of %s", r.Floor.Pods, plural(r.Floor.AllPods, "pod"))
+	}
 }
 
 // describe fills in what was audited.
@@ -163,8 +192,10 @@ func (st *state) scaledBy() string {
 		return "Cluster Autoscaler"
 	case groups > 0:
 		return "node groups"
+	case st.from.Missing("nodes"):
+		return "what is not known"
 	}
-	return "whatever could not be read"
+	return "nothing that was found"
 }
 
 // price adds up the bill.
@@ -179,6 +210,7 @@ func (a *audit) price() {
 			b.Unpriced = append(b.Unpriced, n.Name)
 			continue
 		}
+		b.Known = true
 		a.bill += n.Price
 		kinds.add(n.CapacityType, n.Price)
 		groups.add(n.group, n.Price)

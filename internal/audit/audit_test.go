@@ -116,6 +116,15 @@ func addsUp(t *testing.T, r *audit.Report) {
 		}
 		sum += p.PerHour
 	}
+	if f.Known && f.PerHour > 0 {
+		// As kerf status and kerf simulate say it: in percent of the floor.
+		if above := (r.Bill.PerHour - f.PerHour) / f.PerHour * 100; f.Percent == nil || math.Abs(*f.Percent-above) > 0.01 {
+			t.Errorf("percentAbove is %v, the bill is %f %% above the floor", f.Percent, above)
+		}
+		if of := (r.Bill.PerHour - f.PerHour) / r.Bill.PerHour * 100; math.Abs(f.OfBill-of) > 0.01 {
+			t.Errorf("differencePercentOfBill is %f, want %f", f.OfBill, of)
+		}
+	}
 	if f.Known && math.Abs(sum-(r.Bill.PerHour-f.PerHour)) > little*float64(len(r.Difference)+1) {
 		t.Errorf("the parts add up to %f, the difference is %f", sum, r.Bill.PerHour-f.PerHour)
 	}
@@ -325,6 +334,6 @@ func BenchmarkThousandNodes(b *testing.B) {
 		if r.Cluster.Nodes != 1000 || r.Cluster.Pods < 20_000 {
 			b.Fatalf("%+v", r.Cluster)
 		}
-		b.ReportMetric(r.Floor.Percent, "%above-floor")
+		b.ReportMetric(r.Floor.OfBill, "%of-bill-above-floor")
 	}
 }

@@ -94,8 +94,16 @@ func (a *audit) difference() {
 		planned = max(planned, a.floor)
 	}
 	f.Plan, f.PlanNodes = dollars(planned), planNodes
+	for _, n := range a.st.nodes {
+		if n.from == ofPool || n.from == ofGroup {
+			f.AllPods += len(moving(n.Node))
+		}
+	}
 	if a.bill > 0 {
-		f.Percent = float64(a.bill-a.floor) / float64(a.bill) * 100
+		f.OfBill = float64(a.bill-a.floor) / float64(a.bill) * 100
+	}
+	if a.floor > 0 {
+		f.Percent = new(float64(a.bill-a.floor) / float64(a.floor) * 100)
 	}
 }
 

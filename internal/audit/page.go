@@ -32,11 +32,20 @@ func (r *Report) WritePage(w io.Writer) error {
 
 func (r *Report) figures(m money) []report.Figure {
 	out := []report.Figure{{Label: "The cluster costs", Value: m.perHour(r.Bill.PerHour), Note: m.perMonth(r.Bill.PerHour)}}
+	switch {
+	case !r.Bill.Known && r.Floor.Why != "":
+		out[0].Value, out[0].Note, out[0].Tone = "not known", r.Floor.Why, report.Warn
+	case r.Caveat != "":
+		out[0].Note, out[0].Tone = out[0].Note+", "+r.Caveat, report.Warn
+	}
+	if !r.Floor.Known {
+		out = append(out, report.Figure{Label: "Provable floor for its pods", Value: "not known", Note: r.Floor.Why, Tone: report.Warn})
+	}
 	if r.Floor.Known {
 		above := r.Bill.PerHour - r.Floor.PerHour
 		out = append(out,
-			report.Figure{Label: "Provable floor for its pods", Value: m.perHour(r.Floor.PerHour), Note: m.perMonth(r.Floor.PerHour)},
-			report.Figure{Label: "Difference", Value: m.perHour(above), Note: fmt.Sprintf("%s, %.0f %% of the bill", m.perMonth(above), r.Floor.Percent), Tone: toneOf(r.Floor.Percent)})
+			report.Figure{Label: "Provable floor for its pods", Value: m.perHour(r.Floor.PerHour), Note: m.perMonth(r.Floor.PerHour) + cond(r.Caveat != "", fmt.Sprintf(", for %d of %s", r.Floor.Pods, plural(r.Floor.AllPods, "pod")), "")},
+			report.Figure{Label: "Difference", Value: m.perHour(above), Note: fmt.Sprintf("%s, %.0f %% of the bill", m.perMonth(above), r.Floor.OfBill), Tone: toneOf(r.Floor.OfBill)})
 		if r.First != nil {
 			out = append(out, report.Figure{Label: "Kerf would save first", Value: m.perHour(r.First.PerHour), Note: m.perMonth(r.First.PerHour), Tone: report.Good})
 		}
@@ -50,6 +59,9 @@ func (r *Report) figures(m money) []report.Figure {
 	f := report.Figure{Label: "Kinds of risk", Value: fmt.Sprint(len(r.Risks)), Note: fmt.Sprintf("%d of them high", high)}
 	if high > 0 {
 		f.Tone = report.Bad
+	}
+	if r.RisksUnknown != "" {
+		f.Value, f.Note, f.Tone = "not known", r.RisksUnknown, report.Warn
 	}
 	return append(out, f)
 }
@@ -95,6 +107,9 @@ func (r *Report) billSection(m money) report.Section {
 }
 
 func (r *Report) costSection(m money) report.Section {
+	if !r.Bill.Known {
+		return report.Section{Title: "What the cluster costs", Blocks: []report.Block{report.Text("Not known: " + r.Floor.Why + ".")}}
+	}
 	return report.Section{Title: "What the cluster costs", Blocks: []report.Block{sharesTable("", r.Bill.Groups, r.Bill.PerHour, m)}}
 }
 
@@ -177,6 +192,7 @@ func (r *Report) risksSection() report.Section {
 		if x.Level == High {
 			tone = report.Bad
 		}
+		level := upper(string(x.Level))
 		var names []string
 		for i, o := range x.Objects {
 			if i == 8 {
@@ -188,17 +204,21 @@ func (r *Report) risksSection() report.Section {
 			}
 			names = append(names, name)
 		}
-		detail := strings.TrimSpace(x.Text + " " + x.Remedy)
+		detail := x.Text
 		if len(names) > 0 {
 			detail += " — " + strings.Join(names, ", ")
 		}
 		if more := x.Count - len(names); more > 0 {
 			detail += fmt.Sprintf(" and %d more", more)
 		}
-		notes = append(notes, report.Note{Text: x.Title, Detail: detail, Value: fmt.Sprint(x.Count), Tone: tone})
+		remedy := ""
+		if x.Remedy != "" {
+			remedy = "What to do: " + x.Remedy
+		}
+		notes = append(notes, report.Note{Text: level + ": " + x.Title, Detail: detail, Advice: remedy, Value: fmt.Sprint(x.Count), Tone: tone})
 	}
-	if notes == nil && !r.Floor.Known {
-		notes = report.Notes{{Text: "Not known: pods could not be read.", Tone: report.Warn}}
+	if r.RisksUnknown != "" {
+		notes = append(notes, report.Note{Text: cond(len(notes) > 0, "All other risks are not known: ", "Not known: ") + r.RisksUnknown + ".", Tone: report.Warn})
 	}
 	if notes == nil {
 		notes = report.Notes{{Text: "None was found.", Tone: report.Good}}

@@ -14,6 +14,8 @@ type Report struct {
 	Prices  Prices  `json:"prices"`
 	Bill    Bill    `json:"bill"`
 	Floor   Floor   `json:"floor"`
+	// Caveat says in a few words of what bill and floor are not; empty: they are of all that was read.
+	Caveat string `json:"caveat,omitempty"`
 	// Difference is where the bill is above the floor: the parts add up to it, the largest first.
 	Difference []Part `json:"difference,omitempty"`
 	// Asked is how much lower the floor would be if pods and pools asked for less. Each part counts on top of those before it.
@@ -25,6 +27,8 @@ type Report struct {
 	// Untouched are nodes that Kerf would keep as they are, by why.
 	Untouched []Untouched `json:"untouched,omitempty"`
 	Risks     []Risk      `json:"risks,omitempty"`
+	// RisksUnknown says why risks could not be looked for, or not all of them; empty: they were.
+	RisksUnknown string `json:"risksNotKnown,omitempty"`
 	// Unknown says what could not be known, and what follows from it.
 	Unknown []string `json:"unknown,omitempty"`
 }
@@ -57,8 +61,9 @@ type Prices struct {
 	Overrides int `json:"overrides,omitempty"`
 }
 
-// Bill is what the instances cost.
+// Bill is what the instances cost. Where Known is false, no node with a known price could be read and all of it is zero.
 type Bill struct {
+	Known    bool    `json:"known"`
 	PerHour  float64 `json:"perHour"`
 	PerMonth float64 `json:"perMonth"` // of 730 hours
 	// The same amount in three ways, the largest first.
@@ -76,21 +81,26 @@ type Share struct {
 	PerHour float64 `json:"perHour"`
 }
 
-// Floor is the least that the same pods could cost. Where Known is false, pods could not be read and all of it is zero.
+// Floor is the least that the same pods could cost. Where Known is false, all of it is zero.
 type Floor struct {
-	Known    bool    `json:"known"`
+	Known bool `json:"known"`
+	// Why it is not known.
+	Why      string  `json:"whyNotKnown,omitempty"`
 	PerHour  float64 `json:"perHour"`
 	PerMonth float64 `json:"perMonth"`
-	// Percent of the bill that lies above the floor.
-	Percent float64 `json:"percentAbove"`
+	// Percent is how far the bill is above the floor, in percent of the floor; nil where the floor is nothing. OfBill is the
+	// difference in percent of the bill.
+	Percent *float64 `json:"percentAbove,omitempty"`
+	OfBill  float64  `json:"differencePercentOfBill"`
 	// Plan is the price of a plan that Kerf has found for all pods on new nodes, and how many nodes that has: between it and the
 	// floor nobody knows what is possible.
 	Plan      float64 `json:"planPerHour"`
 	PlanNodes int     `json:"planNodes"`
 	// Kept is the part of the floor that is of nodes which were not considered.
 	Kept float64 `json:"keptPerHour,omitempty"`
-	// Pods that were placed anew; WithoutPlace those that no pool could take.
+	// Pods that were placed anew, of AllPods on nodes of EC2 that are no daemons; WithoutPlace those that no pool could take.
 	Pods         int `json:"pods"`
+	AllPods      int `json:"allPods"`
 	WithoutPlace int `json:"podsWithoutPlace,omitempty"`
 	// Assumed are the pools that were assumed for nodes which no NodePool governs.
 	Assumed []AssumedPool `json:"assumedPools,omitempty"`

@@ -43,6 +43,11 @@ func (a *audit) risks() {
 	a.replicaRisks()
 	a.podRisks()
 	a.nodeRisks()
+	for _, kind := range []string{"pods", "nodes"} {
+		if a.st.from.Missing(kind) {
+			a.report.RisksUnknown = kind + " could not be read"
+		}
+	}
 	slices.SortStableFunc(a.report.Risks, func(x, y Risk) int { return cmp.Compare(levelRank(x.Level), levelRank(y.Level)) })
 }
 
@@ -266,7 +271,7 @@ func (a *audit) nodeRisks() {
 		}
 	}
 	a.risk(Risk{Code: NotReadyNodes, Level: High, Title: "Nodes that are not ready", Text: "They are paid for.", Remedy: "kubectl describe node says since when, and why."}, sick)
-	a.risk(Risk{Code: UnknownPrice, Level: Low, Title: "Nodes without a known type or price", Text: "They count as nothing in the bill.", Remedy: "Give their price with --prices, or ask your account with --with-aws."}, unpriced)
+	a.risk(Risk{Code: UnknownPrice, Level: High, Title: "Nodes without a known type or price", Text: "They count as nothing in the bill, and their pods are in no floor.", Remedy: "Give their price with --prices, or ask your account with --with-aws."}, unpriced)
 }
 
 // sortedPods are the pods that are not over, by namespace and name.
@@ -317,6 +322,13 @@ func (a *audit) unknown() {
 		*u = append(*u, fmt.Sprintf("%s: %s; %s", g.Kind, g.Why, what))
 	}
 	c := a.report.Cluster
+	if names := a.report.Bill.Unpriced; len(names) > 0 {
+		more := ""
+		if n := len(names); n > mostObjects {
+			names, more = names[:mostObjects], fmt.Sprintf(" and %d more", n-mostObjects)
+		}
+		*u = append(*u, fmt.Sprintf("What %s cost%s: %s%s. Bill, floor and difference are without %s and their pods.", plural(len(a.report.Bill.Unpriced), "node"), cond(len(a.report.Bill.Unpriced) == 1, "s", ""), strings.Join(names, ", "), more, cond(len(a.report.Bill.Unpriced) == 1, "it", "them")))
+	}
 	if len(a.st.from.Usage) > 0 {
 		*u = append(*u, "What pods use is of one moment, as metrics-server told it. Peaks of the day and the week are not in it.")
 	}

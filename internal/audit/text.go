@@ -56,11 +56,20 @@ func (r *Report) Write(w io.Writer, all bool) error {
 // WriteAnswer writes the report in one line.
 func (r *Report) WriteAnswer(w io.Writer) error {
 	m := r.money()
-	if !r.Floor.Known {
-		_, err := fmt.Fprintf(w, "costs %s; the floor is not known: pods could not be read\n", m.perHour(r.Bill.PerHour))
+	caveat := cond(r.Caveat != "", " ("+r.Caveat+")", "")
+	switch {
+	case !r.Bill.Known && r.Floor.Why != "":
+		_, err := fmt.Fprintf(w, "what it costs is not known: %s\n", r.Floor.Why)
+		return err
+	case !r.Floor.Known:
+		_, err := fmt.Fprintf(w, "costs %s%s; the floor is not known: %s\n", m.perHour(r.Bill.PerHour), caveat, r.Floor.Why)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "costs %s, floor %s, %.0f %% above it; %s\n", m.perHour(r.Bill.PerHour), m.perHour(r.Floor.PerHour), r.Floor.Percent, plural(len(r.Risks), "kind")+" of risk")
+	above := ""
+	if p := r.Floor.Percent; p != nil {
+		above = fmt.Sprintf(", %.0f %% above the floor", *p)
+	}
+	_, err := fmt.Fprintf(w, "costs %s, floor %s%s%s; %s\n", m.perHour(r.Bill.PerHour), m.perHour(r.Floor.PerHour), above, caveat, plural(len(r.Risks), "kind")+" of risk")
 	return err
 }
 
@@ -94,12 +103,21 @@ func (t *textWriter) head(r *Report) {
 	t.line(prices)
 	t.line("")
 	m := t.money
-	t.linef("  Costs       %12s  %18s", m.perHour(r.Bill.PerHour), m.perMonth(r.Bill.PerHour))
+	switch {
+	case !r.Bill.Known && r.Floor.Why != "":
+		t.linef("  Costs          not known  (%s)", r.Floor.Why)
+	default:
+		t.line(strings.TrimRight(fmt.Sprintf("  Costs       %12s  %18s  %s", m.perHour(r.Bill.PerHour), m.perMonth(r.Bill.PerHour), r.Caveat), " "))
+	}
 	if !r.Floor.Known {
-		t.line("  Floor            unknown  (pods could not be read)")
+		t.linef("  Floor          not known  (%s)", r.Floor.Why)
 	} else {
 		t.linef("  Floor       %12s  %18s  the least that any nodes for these pods could cost, proved", m.perHour(r.Floor.PerHour), m.perMonth(r.Floor.PerHour))
-		t.linef("  Difference  %12s  %18s  %.0f %% of the bill", m.perHour(r.Bill.PerHour-r.Floor.PerHour), m.perMonth(r.Bill.PerHour-r.Floor.PerHour), r.Floor.Percent)
+		above := ""
+		if p := r.Floor.Percent; p != nil {
+			above = fmt.Sprintf(", %.0f %% above the floor", *p)
+		}
+		t.linef("  Difference  %12s  %18s  %.0f %% of the bill%s", m.perHour(r.Bill.PerHour-r.Floor.PerHour), m.perMonth(r.Bill.PerHour-r.Floor.PerHour), r.Floor.OfBill, above)
 		t.linef("  Kerf's plan %12s  %18s  all pods on %s", m.perHour(r.Floor.Plan), m.perMonth(r.Floor.Plan), plural(r.Floor.PlanNodes, "new node"))
 	}
 	for _, s := range []struct {
@@ -242,9 +260,9 @@ func (t *textWriter) untouched(r *Report) {
 func (t *textWriter) risks(r *Report) {
 	t.line("\nRISKS")
 	switch {
+	case r.RisksUnknown != "":
+		t.linef("  not known%s: %s", cond(len(r.Risks) > 0, " but for these", ""), r.RisksUnknown)
 	case len(r.Risks) > 0:
-	case !r.Floor.Known:
-		t.line("  not known: pods could not be read")
 	default:
 		t.line("  none was found")
 	}

@@ -73,6 +73,7 @@ type Notes []Note
 type Note struct {
 	Text   string
 	Detail string // a second line in small type; may be empty
+	Advice string // a third, what to do about it; may be empty
 	Value  string // at the right: what it costs, say; may be empty
 	Tone   Tone
 }

@@ -1,0 +1,101 @@
+package audit_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kerf-sh/kerf/internal/audit"
+	"github.com/kerf-sh/kerf/internal/setup/snapshot"
+)
+
+// written are the three forms for people: the report, the line of --quiet, the page.
+func written(t *testing.T, r *audit.Report) (text, line, page string) {
+	t.Helper()
+	var a, b, c bytes.Buffer
+	if err := r.Write(&a, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteAnswer(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WritePage(&c); err != nil {
+		t.Fatal(err)
+	}
+	return a.String(), b.String(), c.String()
+}
+
+func TestANodeWithoutAKnownPriceIsSaidBesideTheBill(t *testing.T) {
+	b := withAutoscaler()
+	for _, n := range b.Nodes {
+		if n.Name == "ip-10-0-0-1" {
+			n.Labels[corev1.LabelInstanceTypeStable] = "m99.huge"
+		}
+	}
+	r := run(t, b.Snapshot, audit.Options{})
+	addsUp(t, r)
+	const want = "without 1 node whose price is not known; floor for 13 of 16 pods"
+	if r.Caveat != want {
+		t.Errorf("caveat %q, want %q", r.Caveat, want)
+	}
+	text, line, page := written(t, r)
+	if first, _, _ := strings.Cut(text[strings.Index(text, "  Costs"):], "\n"); !strings.Contains(first, want) || !strings.Contains(line, want) {
+		t.Errorf("%s\n%s", first, line)
+	}
+	if !strings.Contains(page, "without 1 node whose price is not known") || !strings.Contains(page, "for 13 of 16 pods") {
+		t.Error("the page does not say it")
+	}
+	for _, x := range r.Risks {
+		if x.Code == audit.UnknownPrice && x.Level != audit.High {
+			t.Errorf("the risk is %s", x.Level)
+		}
+	}
+	if all := strings.Join(r.Unknown, "\n"); !strings.Contains(all, "What 1 node costs: ip-10-0-0-1.") {
+		t.Errorf("not known: %s", all)
+	}
+}
+
+func TestWithoutNodesNothingIsSaidToBeProved(t *testing.T) {
+	denied := withAutoscaler() // the ClusterRole view: all but what belongs to no namespace
+	denied.Nodes, denied.Gaps, denied.Region = nil, []snapshot.Gap{{Kind: "nodes", Why: "you may not list them"}}, ""
+	priceless := withAutoscaler()
+	for _, n := range priceless.Nodes {
+		n.Labels[corev1.LabelInstanceTypeStable] = "m99.huge"
+	}
+	for name, tt := range map[string]struct {
+		b     *builder
+		why   string
+		risks bool
+	}{
+		"nothing may be read": {nothing(), "nodes could not be read", false},
+		"no nodes":            {denied, "nodes could not be read", false},
+		"no known price":      {priceless, "no node has a known price", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, tt.b.Snapshot, audit.Options{})
+			if r.Floor.Known || r.Bill.Known || r.Floor.Why != tt.why || (r.RisksUnknown == "") != tt.risks {
+				t.Errorf("floor %+v, bill %+v, risks %q", r.Floor, r.Bill, r.RisksUnknown)
+			}
+			text, line, page := written(t, r)
+			for _, wrong := range []string{"proved", "0 new nodes", "none was found", "None was found", "$0/h  ", "costs $0"} {
+				if strings.Contains(strings.SplitN(text, "\nWHAT IT", 2)[0]+line+page, wrong) {
+					t.Errorf("%q is said", wrong)
+				}
+			}
+			if !strings.Contains(text, "Costs          not known  ("+tt.why+")") || line != "what it costs is not known: "+tt.why+"\n" {
+				t.Errorf("%s\n%s", text, line)
+			}
+		})
+	}
+}
+
+func TestAPageSaysHowBadARiskIsAndWhatToDo(t *testing.T) {
+	_, _, page := written(t, run(t, withAutoscaler().Snapshot, audit.Options{}))
+	for _, want := range []string{"High: Pods without an owner", "Low: Workloads with one replica", "<small>What to do: A Deployment, a StatefulSet or a Job.</small>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
