@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -80,6 +81,9 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	if o.Facts == nil {
 		return nil, errors.New("no facts on instance types and prices were given")
 	}
+	if err := o.CheckRegion(s.Region); err != nil {
+		return nil, err
+	}
 	o.Work = cmp.Or(o.Work, DefaultWork)
 	region := cmp.Or(o.Region, s.Region, borrowed)
 	a := &audit{o: &o, m: newMarket(&o, region), report: &Report{}}
@@ -133,11 +137,26 @@ func (a *audit) caveat() {
 	}
 }
 
+// CheckRegion refuses a region of which nothing is known, and one that is not that of the nodes: their types would have no price,
+// and there would seem to be nothing to save. nodes is the region of the nodes, empty where not known.
+func (o *Options) CheckRegion(nodes string) error {
+	known := o.Facts.Regions()
+	switch {
+	case o.Region == "":
+		return nil
+	case !slices.Contains(known, o.Region):
+		return fmt.Errorf("no region %q is known; there are %s", o.Region, strings.Join(known, ", "))
+	case nodes != o.Region && slices.Contains(known, nodes):
+		return fmt.Errorf("--region %s: the nodes are in %s, as their labels say: leave the flag out", o.Region, nodes)
+	}
+	return nil
+}
+
 // describe fills in what was audited.
 func (a *audit) describe(region string) {
 	s := a.st.from
 	c := &a.report.Cluster
-	*c = Cluster{TakenAt: s.TakenAt, KubernetesVersion: s.KubernetesVersion, Region: region, Anonymized: s.Anonymized, Scaled: a.st.scaledBy()}
+	*c = Cluster{TakenAt: s.TakenAt, KubernetesVersion: s.KubernetesVersion, Region: region, Name: s.Cluster, TimeOf: s.TimeOf, Anonymized: s.Anonymized, Scaled: a.st.scaledBy()}
 	running := map[string]string{}
 	for _, n := range a.st.nodes {
 		switch n.from {
@@ -188,6 +207,8 @@ func (st *state) scaledBy() string {
 		return "NodePools, and node groups beside them"
 	case len(st.pools) > 0:
 		return "NodePools"
+	case st.poolsUnread() > 0:
+		return "NodePools, which could not be read"
 	case autoscaler:
 		return "Cluster Autoscaler"
 	case groups > 0:

@@ -43,7 +43,10 @@ func (a *audit) first() {
 	}
 	d := disrupt.Decide(p)
 	out := &First{PerHour: dollars(d.Before - d.After), NotLookedAt: d.Stats.NotLookedAt}
-	if len(a.st.pools) == 0 {
+	switch {
+	case a.st.poolsUnread() > 0:
+		out.Condition = "As if the NodePools were like the assumed pools: what they allow could not be read."
+	case len(a.st.pools) == 0:
 		out.Condition = "Once these nodes belong to NodePools like the assumed ones, and Kerf runs. Until then nothing of this happens."
 	}
 	for i := range d.Moves {

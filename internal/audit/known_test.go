@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kerf-sh/kerf/internal/audit"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
 )
 
@@ -97,5 +98,36 @@ func TestAPageSaysHowBadARiskIsAndWhatToDo(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+func TestARegionThatCanNotBeIsRefused(t *testing.T) {
+	facts, err := ec2facts.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for region, want := range map[string]string{"us-esat-1": `no region "us-esat-1" is known; there are `, "us-east-1": "--region us-east-1: the nodes are in eu-west-1"} {
+		if _, err := audit.Run(withAutoscaler().Snapshot, audit.Options{Facts: facts, Region: region}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", region, err)
+		}
+	}
+}
+
+func TestAFileWithoutItsNodePoolsIsNoClusterOfNodeGroups(t *testing.T) {
+	b := withKarpenter()
+	b.NodePools, b.NodeClaims, b.NodeClasses, b.FromKubectl, b.Cluster = nil, nil, nil, true, "prod"
+	b.Gaps = []snapshot.Gap{{Kind: "nodepools", Why: "the file has none", Absent: true}}
+	text, _, page := written(t, run(t, b.Snapshot, audit.Options{}))
+	for _, want := range []string{"AUDIT of prod: 7 nodes", "launched by NodePools, which could not be read", "NodePools: 6 nodes have the label karpenter.sh/nodepool, and the file has none"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "of another controller") || !strings.Contains(page, "<title>Audit of prod") {
+		t.Errorf("%s", text)
+	}
+	hidden, _, _ := written(t, run(t, b.Anonymize(), audit.Options{}))
+	if strings.Contains(hidden, "prod:") {
+		t.Error("the name of the cluster is not hashed")
 	}
 }

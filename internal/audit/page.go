@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // WritePage writes the report as one HTML page, pictures first.
 func (r *Report) WritePage(w io.Writer) error {
 	m := r.money()
-	p := report.Page{Title: "Audit of a cluster", Subtitle: r.Cluster.Title(), Figures: r.figures(m)}
+	p := report.Page{Title: "Audit of " + cmp.Or(r.Cluster.Name, "a cluster"), Subtitle: r.Cluster.Title(), Figures: r.figures(m)}
 	if r.Floor.Known {
 		p.Sections = append(p.Sections, r.billSection(m), r.differenceSection(m), r.askedSection(m))
 	} else {

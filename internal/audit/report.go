@@ -35,10 +35,14 @@ type Report struct {
 
 // Cluster is what was audited.
 type Cluster struct {
-	TakenAt           time.Time `json:"takenAt"`
-	KubernetesVersion string    `json:"kubernetesVersion,omitempty"`
-	Region            string    `json:"region"`
-	Anonymized        bool      `json:"anonymized,omitempty"`
+	// Name is the cluster's, or that of the context; empty where it is not known, or names are hashed.
+	Name    string    `json:"name,omitempty"`
+	TakenAt time.Time `json:"takenAt"`
+	// TimeOf says what the time is of where the snapshot has none, such as the file.
+	TimeOf            string `json:"timeOf,omitempty"`
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	Region            string `json:"region"`
+	Anonymized        bool   `json:"anonymized,omitempty"`
 	// Nodes are those of EC2. Fargate counts nodes of Fargate and Elsewhere those of no AWS: neither is in any amount.
 	Nodes     int `json:"nodes"`
 	Fargate   int `json:"fargateNodes,omitempty"`

@@ -170,7 +170,7 @@ func (st *state) audit(raw *corev1.Node, n *cluster.Node, m *market) *audited {
 	case pool != nil:
 		a.from, a.group = ofPool, "NodePool "+pool.Name
 	default:
-		a.from, a.group = ofGroup, groupOf(own.Labels)
+		a.from, a.group = ofGroup, st.groupOf(own.Labels)
 	}
 	own.Price = 0
 	if a.from == ofPool || a.from == ofGroup {
@@ -187,16 +187,32 @@ func (st *state) audit(raw *corev1.Node, n *cluster.Node, m *market) *audited {
 }
 
 // groupOf names what launched a node that no NodePool did.
-func groupOf(labels map[string]string) string {
+func (st *state) groupOf(labels map[string]string) string {
 	for _, key := range []string{eksNodeGroup, eksctlNodeGroup, kopsGroup} {
 		if v := labels[key]; v != "" {
 			return "node group " + v
 		}
 	}
 	if v := labels[karpv1.NodePoolLabelKey]; v != "" {
+		if !slices.ContainsFunc(st.from.NodePools, func(p *karpv1.NodePool) bool { return p.Name == v }) {
+			return "NodePool " + v + " (not read)"
+		}
 		return "NodePool " + v + " (of another controller)"
 	}
 	return "other EC2 instances"
+}
+
+// poolsUnread is how many nodes say that they are of a NodePool where no NodePool could be read.
+func (st *state) poolsUnread() int {
+	count := 0
+	if len(st.from.NodePools) == 0 {
+		for _, n := range st.nodes {
+			if n.from == ofGroup && n.Labels[karpv1.NodePoolLabelKey] != "" {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // zoneOf is the zone in a provider ID such as aws:///eu-west-1a/i-0123456789abcdef0.

@@ -89,7 +89,13 @@ func (c *Cluster) Title() string {
 	if c.KubernetesVersion != "" {
 		text += ", Kubernetes " + c.KubernetesVersion
 	}
-	return text + ", " + c.TakenAt.UTC().Format("2 January 2006 15:04 UTC")
+	if c.Name != "" {
+		text = c.Name + ": " + text
+	}
+	if c.TakenAt.IsZero() {
+		return text
+	}
+	return text + ", " + c.TakenAt.UTC().Format("2 January 2006 15:04 UTC") + cond(c.TimeOf != "", " (the time of "+c.TimeOf+")", "")
 }
 
 func (t *textWriter) head(r *Report) {

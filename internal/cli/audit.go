@@ -48,8 +48,8 @@ The report says what the instances cost an hour and a month; the floor, which is
 cost, proved; where the difference lies, with the price and the names of each part; what Kerf would do first, and what it would
 not touch; what is at risk; and what could not be known.
 
-A viewer's rights are enough: the ClusterRole view, and lists of nodes and of what else belongs to no namespace; --role prints a
-ClusterRole with just that. What may not be read makes its part of the report unknown, and is said there.
+It takes the rights of the ClusterRole view, and besides to list nodes and what else belongs to no namespace, which view does not
+have; --role prints a ClusterRole with just what it takes. What may not be read makes its part of the report unknown, and is said there.
 
 Prices are list prices that are built into kerf. --with-aws asks your account for those of now; --prices is a file with what you
 have agreed on with AWS, in the form of --kerf-price-file of the controller; --spot-discount puts one saving in place of the spot prices.
@@ -93,6 +93,8 @@ func (f *auditFlags) run(c *cobra.Command, out, progress io.Writer) error {
 	switch {
 	case f.from != "" && (f.cluster.kubeconfig != "" || f.cluster.context != ""):
 		return &usageError{errors.New("--from audits a file, and --kubeconfig and --context name a cluster: give one of them")}
+	case given("spot-discount") && f.spotDiscount > 0 && f.spotDiscount < 1:
+		return &usageError{fmt.Errorf("--spot-discount %g: want percent, such as 60 for 60 %%; write %g", f.spotDiscount, f.spotDiscount*100)}
 	case given("spot-discount") && (f.spotDiscount < 0 || f.spotDiscount >= 100):
 		return &usageError{fmt.Errorf("--spot-discount %g: want percent, at least 0 and less than 100", f.spotDiscount)}
 	case f.withAWS && f.facts != "":
@@ -115,6 +117,11 @@ func (f *auditFlags) run(c *cobra.Command, out, progress io.Writer) error {
 	if o.Facts, err = readFacts(f.facts); err != nil {
 		return &usageError{err}
 	}
+	if !f.withAWS { // the account may know more regions
+		if err := o.CheckRegion(""); err != nil {
+			return &usageError{err}
+		}
+	}
 	s, err := f.read(c.Context(), c.InOrStdin(), progress)
 	if err != nil {
 		return err
@@ -125,6 +132,11 @@ func (f *auditFlags) run(c *cobra.Command, out, progress io.Writer) error {
 	if f.snapshot != "" {
 		if err := f.keep(s, progress); err != nil {
 			return err
+		}
+	}
+	if !f.withAWS {
+		if err := o.CheckRegion(s.Region); err != nil {
+			return &usageError{err}
 		}
 	}
 	if f.withAWS {
@@ -140,6 +152,12 @@ func (f *auditFlags) run(c *cobra.Command, out, progress io.Writer) error {
 	if err := f.write(out, r); err != nil {
 		return err
 	}
+	if f.output.file != "-" && f.output.file != "" {
+		fmt.Fprintf(progress, "wrote %s\n", f.output.file)
+	}
+	if s.Missing("nodes") && s.FromKubectl {
+		return &exitError{code: failed, said: "the file has no nodes, so nothing of what they cost is known: add them with\n  " + kubectlKinds}
+	}
 	if s.Missing("nodes") {
 		return &exitError{code: failed, said: "nodes could not be listed, so nothing of what they cost is known. What it takes, from somebody who may grant it:\n  kerf audit --role | kubectl apply -f -\n  kubectl create clusterrolebinding kerf-auditor --clusterrole kerf-auditor --user YOU"}
 	}
@@ -152,6 +170,9 @@ func (f *auditFlags) read(ctx context.Context, in io.Reader, progress io.Writer)
 	case "":
 		config, err := f.cluster.config()
 		if err != nil {
+			if f.cluster.kubeconfig != "" || f.cluster.context != "" { // a name that was given does not exist
+				err = &usageError{err}
+			}
 			return nil, err
 		}
 		began := time.Now()
@@ -161,6 +182,7 @@ func (f *auditFlags) read(ctx context.Context, in io.Reader, progress io.Writer)
 			}
 		})
 		if err == nil {
+			s.Cluster = f.cluster.name()
 			fmt.Fprintf(progress, "read %d nodes and %d pods from %s in %s\n", len(s.Nodes), len(s.Pods), config.Host, time.Since(began).Round(100*time.Millisecond))
 		}
 		return s, err
@@ -177,6 +199,9 @@ func (f *auditFlags) read(ctx context.Context, in io.Reader, progress io.Writer)
 	}
 	return s, nil
 }
+
+// kubectlKinds reads with kubectl all that an audit looks at.
+const kubectlKinds = "kubectl get nodes,pods,namespaces,nodepools,nodeclaims,ec2nodeclasses,poddisruptionbudgets,deployments,replicasets,statefulsets,daemonsets,jobs,cronjobs,persistentvolumes,persistentvolumeclaims,storageclasses,csinodes,priorityclasses -A -o json > cluster.json"
 
 // manyObjects is how many objects of a kind are worth a line while the others are read.
 const manyObjects = 1000

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -37,6 +38,21 @@ func (f *clusterFlags) register(c *cobra.Command) {
 // config leads to the API server.
 func (f *clusterFlags) config() (*rest.Config, error) {
 	return doctor.KubeConfig(f.kubeconfig, f.context)
+}
+
+// name is that of the cluster, as its context tells: the EKS cluster where the context is an ARN. Empty: there is no context.
+func (f *clusterFlags) name() string {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	config, err := rules.Load()
+	if err != nil {
+		return ""
+	}
+	name := cmp.Or(f.context, config.CurrentContext)
+	if _, cluster, ok := strings.Cut(name, ":cluster/"); ok && strings.HasPrefix(name, "arn:") {
+		return cluster
+	}
+	return name
 }
 
 // contexts are the contexts that can be chosen; none where the file can't be read.

@@ -29,7 +29,7 @@ func (s *Snapshot) Anonymize() *Snapshot {
 
 func (s *Snapshot) anonymize(secret []byte) *Snapshot {
 	a := &anonymizer{secret: secret, known: map[string]string{}}
-	out := &Snapshot{Kerf: s.Kerf, TakenAt: s.TakenAt, KubernetesVersion: s.KubernetesVersion, Region: s.Region, Anonymized: true}
+	out := &Snapshot{Kerf: s.Kerf, TakenAt: s.TakenAt, TimeOf: s.TimeOf, FromKubectl: s.FromKubectl, KubernetesVersion: s.KubernetesVersion, Region: s.Region, Anonymized: true}
 	for _, g := range s.Gaps {
 		why := g.Why
 		if g.Why != "you may not list them" && g.Why != "the cluster does not have them" && g.Why != "the file has none" {

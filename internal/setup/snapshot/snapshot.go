@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -42,6 +43,12 @@ type Snapshot struct {
 	// Kerf is the build that wrote the file.
 	Kerf    string    `json:"kerf,omitempty"`
 	TakenAt time.Time `json:"takenAt"`
+	// TimeOf says what TakenAt is the time of where no snapshot was taken: "the file", or "reading it".
+	TimeOf string `json:"timeOf,omitempty"`
+	// Cluster is the name of the cluster or of the context of the kubeconfig; empty where it is not known, or names are hashed.
+	Cluster string `json:"cluster,omitempty"`
+	// FromKubectl is set where the objects are of kubectl get -o json: whoever ran it chose the kinds.
+	FromKubectl bool `json:"fromKubectl,omitempty"`
 	// KubernetesVersion is the API server's, such as v1.33.1; Region that of the nodes. Both are empty where not known.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	Region            string `json:"region,omitempty"`
@@ -156,12 +163,20 @@ func (s *Snapshot) Encode(name string) ([]byte, error) {
 func ReadFile(name string) (*Snapshot, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the snapshot: %w", err)
+		if p, ok := errors.AsType[*fs.PathError](err); ok { // without the name of the system call
+			err = p.Err
+		}
+		return nil, fmt.Errorf("reading the snapshot %s: %w", name, err)
 	}
 	defer f.Close()
 	s, err := Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if s.TimeOf != "" && s.FromKubectl {
+		if info, err := f.Stat(); err == nil {
+			s.TakenAt, s.TimeOf = info.ModTime().UTC().Truncate(time.Second), "the file"
+		}
 	}
 	return s, nil
 }
@@ -203,7 +218,11 @@ func Read(r io.Reader) (*Snapshot, error) {
 	if err := s.add(file.Items); err != nil {
 		return nil, err
 	}
+	if s.TakenAt.IsZero() {
+		s.TakenAt, s.TimeOf = time.Now().UTC().Truncate(time.Second), "reading it"
+	}
 	if file.Format == "" { // whoever ran kubectl chose what to read
+		s.FromKubectl = true
 		for _, k := range kinds {
 			if len(k.all(&s.Objects)) == 0 {
 				s.Gaps = append(s.Gaps, Gap{Kind: k.resource, Why: "the file has none", Absent: k.optional})
