@@ -114,8 +114,8 @@ func (a *audit) askings() []asking {
 	if used := a.usedRequests(); len(used) > 0 {
 		var objects []Object
 		for _, w := range a.report.Workloads {
-			if w.UnusedPerHour > 0 {
-				objects = append(objects, Object{Kind: w.Kind, Name: w.Name, PerHour: w.UnusedPerHour, Detail: w.text()})
+			if w.UnusedPerHour != nil && *w.UnusedPerHour > 0 {
+				objects = append(objects, Object{Kind: w.Kind, Name: w.Name, PerHour: *w.UnusedPerHour, Detail: w.text()})
 			}
 		}
 		out = append(out, asking{

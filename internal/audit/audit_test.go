@@ -128,6 +128,15 @@ func addsUp(t *testing.T, r *audit.Report) {
 	if f.Known && math.Abs(sum-(r.Bill.PerHour-f.PerHour)) > little*float64(len(r.Difference)+1) {
 		t.Errorf("the parts add up to %f, the difference is %f", sum, r.Bill.PerHour-f.PerHour)
 	}
+	if f.Known {
+		all := r.Rest.OthersPerHour + r.Rest.Room
+		for _, w := range r.Workloads {
+			all += w.PerHour
+		}
+		if math.Abs(all-r.Bill.PerHour) > little*float64(len(r.Workloads)+1) {
+			t.Errorf("workloads and room add up to %f, the bill is %f", all, r.Bill.PerHour)
+		}
+	}
 	asked := 0.0
 	for _, p := range r.Asked {
 		asked += p.PerHour

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/bound"
 	"github.com/kerf-sh/kerf/internal/engine/budget"
@@ -194,6 +196,32 @@ func freePart(n *cluster.Node) float64 {
 type hold struct {
 	code   string
 	object Object
+	pod    string // the first of the object's pods that do
+	pods   int    // how many of them on the node; 0: the object itself does
+}
+
+// byOwner are the holds of the pods of a node that ask for it, one for each workload.
+func (a *audit) byOwner(code string, pods []*corev1.Pod, asks func(*corev1.Pod) bool) []hold {
+	found := map[owner]*hold{}
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil || !asks(p) {
+			continue
+		}
+		o, name := a.st.owners.of(p), p.Namespace+"/"+p.Name
+		h := found[o]
+		if h == nil {
+			h = &hold{code: code, object: o.object(), pod: name}
+			found[o] = h
+		}
+		h.pods++
+		h.pod = min(h.pod, name)
+	}
+	var out []hold
+	for _, h := range found {
+		out = append(out, *h)
+	}
+	slices.SortFunc(out, func(x, y hold) int { return cmp.Compare(x.pod, y.pod) })
+	return out
 }
 
 // holds are those of each node that may be considered.
@@ -207,13 +235,19 @@ func (a *audit) holds() map[*audited][]hold {
 		if !n.movable() {
 			continue
 		}
-		add := func(code string, o Object) { out[n] = append(out[n], hold{code, o}) }
+		add := func(code string, o Object) { out[n] = append(out[n], hold{code: code, object: o}) }
 		c := a.st.standing.Nodes[n.Name]
 		switch {
 		case n.DoNotDisrupt:
 			add(HeldByPods, Object{Kind: "Node", Name: n.Name, Detail: "annotation " + karpv1.DoNotDisruptAnnotationKey})
 		case c.Held != "":
-			add(HeldByPods, Object{Kind: "Pod", Name: c.Held, Detail: "annotation " + karpv1.DoNotDisruptAnnotationKey + ", on " + n.Name})
+			out[n] = append(out[n], a.byOwner(HeldByPods, n.pods, func(p *corev1.Pod) bool {
+				if _, ok := p.Annotations[karpv1.DoNotDisruptAnnotationKey]; !ok {
+					return false
+				}
+				held, _ := intake.HeldUntil(p, a.st.from.TakenAt)
+				return held
+			})...)
 		}
 		if c.Refused != "" {
 			o := Object{Kind: "PodDisruptionBudget", Name: c.Guardian, Detail: "keeps " + c.Refused + " on " + n.Name}
@@ -223,12 +257,7 @@ func (a *audit) holds() map[*audited][]hold {
 			add(HeldByBudget, o)
 		}
 		if n.from == ofGroup {
-			for _, p := range n.pods {
-				if p.Annotations[safeToEvict] == "false" {
-					add(HeldByOthers, Object{Kind: "Pod", Name: p.Namespace + "/" + p.Name, Detail: "on " + n.Name})
-					break
-				}
-			}
+			out[n] = append(out[n], a.byOwner(HeldByOthers, n.pods, func(p *corev1.Pod) bool { return p.Annotations[safeToEvict] == "false" })...)
 		}
 		if pool := a.st.pools[n.Pool]; pool != nil {
 			d := pool.Spec.Disruption
@@ -284,18 +313,32 @@ func (a *audit) heldKinds(holds map[*audited][]hold) []heldKind {
 			Remedy: "Set spec.disruption.consolidationPolicy to WhenEmptyOrUnderutilized, consolidateAfter to some seconds or minutes, and budgets that allow some nodes at some time.",
 		},
 	}
-	price, objects := map[string]catalog.MicroUSD{}, map[string]map[Object]catalog.MicroUSD{}
+	type sum struct {
+		price       catalog.MicroUSD
+		pods, nodes int
+	}
+	price, objects := map[string]catalog.MicroUSD{}, map[string]map[Object]*sum{}
 	for n, list := range holds {
+		counted := map[string]bool{}
 		for _, h := range list {
-			price[h.code] += n.Price
+			if !counted[h.code] {
+				counted[h.code] = true
+				price[h.code] += n.Price
+			}
 			if objects[h.code] == nil {
-				objects[h.code] = map[Object]catalog.MicroUSD{}
+				objects[h.code] = map[Object]*sum{}
 			}
 			o := h.object
 			if h.code == HeldByBudget && o.Kind == "PodDisruptionBudget" {
 				o.Detail = "" // one object for many nodes
 			}
-			objects[h.code][o] += n.Price
+			if objects[h.code][o] == nil {
+				objects[h.code][o] = &sum{}
+			}
+			s := objects[h.code][o]
+			s.price += n.Price
+			s.pods += h.pods
+			s.nodes++
 		}
 	}
 	codes := sortedKeys(price)
@@ -309,7 +352,10 @@ func (a *audit) heldKinds(holds map[*audited][]hold) []heldKind {
 			k.done[c] = true
 		}
 		for o, p := range objects[code] {
-			o.PerHour = dollars(p)
+			o.PerHour = dollars(p.price)
+			if p.pods > 0 {
+				o.Detail = plural(p.pods, "pod") + " on " + plural(p.nodes, "node")
+			}
 			o.Detail = strings.TrimPrefix(o.Detail+"; the price is of the nodes that it holds", "; ")
 			k.objects = append(k.objects, o)
 		}
@@ -328,14 +374,12 @@ func blocks(list []hold) []disrupt.Reason {
 		switch h.code {
 		case HeldByPods:
 			r := disrupt.Reason{Code: disrupt.DoNotDisrupt}
-			if h.object.Kind == "Pod" {
-				r.Pod = h.object.Name
-			}
+			r.Pod = h.pod
 			out = append(out, r)
 		case HeldByBudget:
 			out = append(out, disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: h.object.Name})
 		case HeldByOthers:
-			out = append(out, disrupt.Reason{Code: disrupt.Other, Detail: "pod " + h.object.Name + " has safe-to-evict: false, which you meant, though Kerf does not read it"})
+			out = append(out, disrupt.Reason{Code: disrupt.Other, Detail: "pod " + h.pod + " has safe-to-evict: false, which you meant, though Kerf does not read it"})
 		case HeldByPool:
 			out = append(out, disrupt.Reason{Code: disrupt.NoConsolidation})
 		}

@@ -131,3 +131,21 @@ func TestAFileWithoutItsNodePoolsIsNoClusterOfNodeGroups(t *testing.T) {
 		t.Error("the name of the cluster is not hashed")
 	}
 }
+
+func TestAllPodsThatHoldNodesAreCounted(t *testing.T) {
+	b := withKarpenter()
+	for _, p := range b.Pods {
+		if p.Labels["app"] == "web" {
+			p.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+		}
+	}
+	for _, w := range run(t, b.Snapshot, audit.Options{}).Workloads {
+		if w.UnusedPerHour != nil {
+			t.Errorf("%s leaves %f unused, and nothing is known of its use", w.Name, *w.UnusedPerHour)
+		}
+	}
+	text, _, _ := written(t, run(t, b.Snapshot, audit.Options{}))
+	if !strings.Contains(text, "(4 pods on 2 nodes; the price is of the nodes that it holds)") {
+		t.Errorf("the four pods of web are not counted:\n%s", text)
+	}
+}

@@ -270,7 +270,7 @@ func (r *Report) detailSection(m money) report.Section {
 }
 
 func (r *Report) workloadTable(m money) report.Table {
-	t := report.Table{Title: "Workloads: what they ask for, use and cost", Columns: []report.Column{{Title: "Workload"}, {Title: "Cores asked", Number: true}, {Title: "used", Number: true}, {Title: "GiB asked", Number: true}, {Title: "used", Number: true}, {Title: "Costs", Number: true}, {Title: "Unused", Number: true}}, Fold: 15}
+	t := report.Table{Title: "Workloads: what they ask for, use and cost; all rows add up to the bill", Columns: []report.Column{{Title: "Workload"}, {Title: "Cores asked", Number: true}, {Title: "used", Number: true}, {Title: "GiB asked", Number: true}, {Title: "used", Number: true}, {Title: "Costs", Number: true}, {Title: "Unused", Number: true}}, Fold: 15}
 	used := func(v *float64, format string) string {
 		if v == nil {
 			return "not known"
@@ -280,14 +280,18 @@ func (r *Report) workloadTable(m money) report.Table {
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		unused := ""
-		if w.UnusedPerHour > 0 {
-			unused = m.perHour(w.UnusedPerHour)
+		if w.UnusedPerHour != nil && *w.UnusedPerHour > 0 {
+			unused = m.perHour(*w.UnusedPerHour)
 		}
 		t.Rows = append(t.Rows, []report.Cell{
 			{Text: w.Kind + " " + w.Name, Detail: plural(w.Pods, "pod")}, {Text: fmt.Sprintf("%.2f", w.CPU)}, {Text: used(w.CPUUsed, "%.2f")},
 			{Text: fmt.Sprintf("%.1f", w.Memory)}, {Text: used(w.MemoryUsed, "%.1f")}, {Text: m.perHour(w.PerHour)}, {Text: unused},
 		})
 	}
+	if r.Rest.Others > 0 {
+		t.Rows = append(t.Rows, report.Cells(plural(r.Rest.Others, "other workload"), "", "", "", "", m.perHour(r.Rest.OthersPerHour), ""))
+	}
+	t.Rows = append(t.Rows, report.Cells("Room that nobody asks for", "", "", "", "", m.perHour(r.Rest.Room), ""))
 	return t
 }
 

@@ -145,6 +145,19 @@ func (m *market) describe(o *Options, spotTypes map[string]string) Prices {
 	out.Spot = m.describeSpot(spotTypes)
 	if n := o.Prices.Len(); n > 0 {
 		out.Overrides = len(m.overlays)
+		for i := range m.overlays {
+			one := m.overlays[i : i+1]
+			matches := false
+			for _, t := range m.all {
+				if matches = t.Overlay(one, nil) != t; matches {
+					break
+				}
+			}
+			if !matches {
+				out.Unmatched = append(out.Unmatched, m.overlays[i].Name)
+				out.Overrides--
+			}
+		}
 	}
 	return out
 }

@@ -20,8 +20,10 @@ type Report struct {
 	Difference []Part `json:"difference,omitempty"`
 	// Asked is how much lower the floor would be if pods and pools asked for less. Each part counts on top of those before it.
 	Asked []Part `json:"asked,omitempty"`
-	// Workloads are those whose requests cost most above what they use, the first of Workloads of a hundred at most.
+	// Workloads are the hundred that cost most, DaemonSets among them; those first that ask for most above what they use. Rest is
+	// what the bill is besides.
 	Workloads []Workload `json:"workloads,omitempty"`
+	Rest      Rest       `json:"besidesWorkloads"`
 	// First are the moves that Kerf would make, in its order.
 	First *First `json:"first,omitempty"`
 	// Untouched are nodes that Kerf would keep as they are, by why.
@@ -63,6 +65,8 @@ type Prices struct {
 	Spot     string `json:"spot"`
 	// Overrides is how many rules of a price file were used.
 	Overrides int `json:"overrides,omitempty"`
+	// Unmatched are the rules of the price file that match no instance type of the region, by their lines.
+	Unmatched []string `json:"unmatchedRules,omitempty"`
 }
 
 // Bill is what the instances cost. Where Known is false, no node with a known price could be read and all of it is zero.
@@ -155,7 +159,15 @@ type Workload struct {
 	Memory        float64  `json:"memoryGiBAsked"`
 	MemoryUsed    *float64 `json:"memoryGiBUsed,omitempty"`
 	PerHour       float64  `json:"perHour"`
-	UnusedPerHour float64  `json:"unusedPerHour"`
+	UnusedPerHour *float64 `json:"unusedPerHour,omitempty"`
+}
+
+// Rest is what the bill is besides the workloads that are told: they and it add up to the bill.
+type Rest struct {
+	Others        int     `json:"otherWorkloads,omitempty"`
+	OthersPerHour float64 `json:"otherWorkloadsPerHour,omitempty"`
+	// Room that nobody asks for.
+	Room float64 `json:"roomPerHour"`
 }
 
 // First is what Kerf would do first.

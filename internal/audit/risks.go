@@ -321,6 +321,12 @@ func (a *audit) unknown() {
 		}
 		*u = append(*u, fmt.Sprintf("%s: %s; %s", g.Kind, g.Why, what))
 	}
+	if list := a.report.Prices.Unmatched; len(list) > 0 {
+		*u = append(*u, fmt.Sprintf("Rules of the price file that match no instance of %s: %s. They change nothing.", a.m.region, strings.Join(list, ", ")))
+	}
+	if n := a.o.Prices.Len() - len(a.m.overlays); n > 0 {
+		*u = append(*u, plural(n, "rule")+" of the price file "+cond(n == 1, "is", "are")+" for other regions than "+a.m.region+".")
+	}
 	c := a.report.Cluster
 	if n := a.st.poolsUnread(); n > 0 {
 		where := "the cluster has none that could be read: NodePools that were deleted, or that you may not list"

@@ -2,8 +2,10 @@ package audit
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/report"
@@ -40,6 +42,7 @@ func (r *Report) Write(w io.Writer, all bool) error {
 		t.parts("WHERE THE DIFFERENCE LIES", fmt.Sprintf("adds up to %s", t.money.perHour(r.Bill.PerHour-r.Floor.PerHour)), r.Difference)
 		t.parts("WHAT PODS AND POOLS ASK FOR", "how much lower the floor would be; each on top of those before it", r.Asked)
 		t.workloads(r)
+		t.dearest(r)
 		t.first(r)
 	}
 	t.untouched(r)
@@ -210,7 +213,7 @@ func (t *textWriter) objects(objects []Object, count int) {
 func (t *textWriter) workloads(r *Report) {
 	var shown []*Workload
 	for i := range r.Workloads {
-		if w := &r.Workloads[i]; w.UnusedPerHour > 0 && len(shown) < 3*t.most {
+		if w := &r.Workloads[i]; w.UnusedPerHour != nil && *w.UnusedPerHour > 0 && len(shown) < 3*t.most {
 			shown = append(shown, w)
 		}
 	}
@@ -221,8 +224,31 @@ func (t *textWriter) workloads(r *Report) {
 	t.linef("  %-44s %4s  %14s %16s  %10s %10s", "", "pods", "cores use/ask", "GiB use/ask", "costs", "unused")
 	for _, w := range shown {
 		t.linef("  %-44s %4d  %14s %16s  %10s %10s", w.Kind+" "+w.Name, w.Pods, fmt.Sprintf("%.2f/%.2f", *w.CPUUsed, w.CPU), fmt.Sprintf("%.1f/%.1f", *w.MemoryUsed, w.Memory),
-			t.money.perHour(w.PerHour), t.money.perHour(w.UnusedPerHour))
+			t.money.perHour(w.PerHour), t.money.perHour(*w.UnusedPerHour))
 	}
+}
+
+// dearest lists the workloads that cost most, and what the bill is besides.
+func (t *textWriter) dearest(r *Report) {
+	if len(r.Workloads) == 0 {
+		return
+	}
+	list := slices.Clone(r.Workloads)
+	slices.SortStableFunc(list, func(x, y Workload) int { return cmp.Compare(y.PerHour, x.PerHour) })
+	t.line("\nDEAREST WORKLOADS (their part of the bill, which these rows add up to)")
+	others, rest := r.Rest.Others, r.Rest.OthersPerHour
+	for i := range list {
+		if i >= 2*t.most {
+			others++
+			rest += list[i].PerHour
+			continue
+		}
+		t.linef("  %10s  %s %s  (%s)", t.money.perHour(list[i].PerHour), list[i].Kind, list[i].Name, plural(list[i].Pods, "pod"))
+	}
+	if others > 0 {
+		t.linef("  %10s  %s", t.money.perHour(rest), plural(others, "other workload"))
+	}
+	t.linef("  %10s  room that nobody asks for", t.money.perHour(r.Rest.Room))
 }
 
 func (t *textWriter) first(r *Report) {

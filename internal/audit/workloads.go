@@ -34,7 +34,7 @@ func weightOf(r res.List) float64 {
 
 // costOf is the part of a node's price that an amount of its resources stands for.
 func costOf(n *cluster.Node, want res.List) catalog.MicroUSD {
-	whole := weightOf(n.Allocatable)
+	whole := max(weightOf(n.Allocatable), weightOf(n.Used)) // parts of a node are never more than it
 	if whole <= 0 {
 		return 0
 	}
@@ -126,17 +126,32 @@ func (a *audit) demands() map[owner]*demand {
 func (a *audit) workloads() {
 	var list []*demand
 	for _, d := range a.demandsOnce() {
-		d.PerHour, d.UnusedPerHour = dollars(d.cost), dollars(d.unused)
+		d.PerHour = dollars(d.cost)
 		d.CPU, d.Memory = float64(d.cpu)/1000, float64(d.memory)/gib
 		if d.measured > 0 {
+			d.UnusedPerHour = new(dollars(d.unused))
 			d.CPUUsed, d.MemoryUsed = new(float64(d.cpuUse)/1000), new(float64(d.memUse)/gib)
 		}
 		list = append(list, d)
 	}
+	rest := &a.report.Rest
+	room := a.bill
+	for _, d := range list {
+		room -= d.cost
+	}
+	rest.Room = dollars(max(room, 0))
+	if len(list) > mostOwners {
+		slices.SortFunc(list, func(x, y *demand) int { return cmp.Or(cmp.Compare(y.cost, x.cost), cmp.Compare(x.Name, y.Name)) })
+		for _, d := range list[mostOwners:] {
+			rest.Others++
+			rest.OthersPerHour += dollars(d.cost)
+		}
+		list = list[:mostOwners]
+	}
 	slices.SortFunc(list, func(x, y *demand) int {
 		return cmp.Or(cmp.Compare(y.unused, x.unused), cmp.Compare(y.cost, x.cost), cmp.Compare(x.Name, y.Name), cmp.Compare(x.Kind, y.Kind))
 	})
-	for _, d := range list[:min(len(list), mostOwners)] {
+	for _, d := range list {
 		a.report.Workloads = append(a.report.Workloads, d.Workload)
 	}
 }

@@ -1,4 +1,4 @@
-// Package snapshot reads what a cluster consists of, with a viewer's rights, and keeps it in one file that can be audited and
+// Package snapshot reads what a cluster consists of, with rights to list only, and keeps it in one file that can be audited and
 // simulated elsewhere.
 //
 // The file is JSON, compressed with gzip when its name ends in .gz:
