@@ -68,7 +68,16 @@ spec:
 	}
 	before := s.mine()
 
-	// Another version stands behind the reference.
+	// Another version stands behind the reference. Nothing is replaced for it here, however long what follows takes.
+	pool := &karpv1.NodePool{}
+	if err := s.client.Get(s.Context(), client.ObjectKey{Name: s.name}, pool); err != nil {
+		t.Fatal(err)
+	}
+	kept := client.MergeFrom(pool.DeepCopy())
+	pool.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "0"}}
+	if err := s.client.Patch(s.Context(), pool, kept); err != nil {
+		t.Fatal(err)
+	}
 	v, err := w.Template(template)
 	if err != nil {
 		t.Fatal(err)
