@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -25,6 +26,8 @@ type Verdict struct {
 	Seed          uint64   `json:"seed"` // that has the worst value
 	Failed        []uint64 `json:"failedSeeds,omitempty"`
 	Unit          string   `json:"unit,omitempty"`
+	// Absent says why there is no such figure; then the assertion does not hold.
+	Absent string `json:"absent,omitempty"`
 }
 
 var assertion = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|<|>)\s*\$?\s*([0-9][0-9a-z.]*)\s*(%?)\s*$`)
@@ -87,6 +90,19 @@ func Judge(assertions []Assertion, configuration string, results []*Result) []Ve
 		v := Verdict{Assertion: a.Text, Configuration: configuration, Holds: true, Unit: a.metric.Unit}
 		for k, r := range results {
 			value := a.metric.Of(&r.Totals)
+			if math.IsNaN(value) {
+				v.Holds, v.Failed = false, append(v.Failed, r.Seed)
+				if v.Absent == "" {
+					v.Absent, v.Seed = r.Totals.absent(), r.Seed
+				}
+				continue
+			}
+			if v.Absent != "" {
+				if !a.holds(value) {
+					v.Failed = append(v.Failed, r.Seed)
+				}
+				continue
+			}
 			worse := k == 0
 			switch a.op[0] {
 			case '<':
@@ -115,7 +131,15 @@ func (v *Verdict) Text() string {
 	if !v.Holds {
 		word = "does not hold"
 	}
-	return fmt.Sprintf("%s %s: %s with seed %d", v.Assertion, word, value(v.Worst, v.Unit), v.Seed)
+	return fmt.Sprintf("%s %s: %s with seed %d", v.Assertion, word, v.value(), v.Seed)
+}
+
+// value is the worst value, or that there is none.
+func (v *Verdict) value() string {
+	if v.Absent != "" {
+		return "none, for " + v.Absent
+	}
+	return value(v.Worst, v.Unit)
 }
 
 func abs(v float64) float64 { return max(v, -v) }

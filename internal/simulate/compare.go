@@ -118,8 +118,9 @@ func (c *Configured) values(m *Metric) []float64 {
 	return out
 }
 
-// EstimateOf is the mean of values with its 95 % confidence interval by Student's t.
+// EstimateOf is the mean of values, those that are not there (NaN) left out, with its 95 % confidence interval by Student's t.
 func EstimateOf(values []float64) Estimate {
+	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	if len(values) == 0 {
 		return Estimate{}
 	}
@@ -143,14 +144,22 @@ func (e *Estimate) Sure() bool { return e.Half != nil && math.Abs(e.Mean) > *e.H
 // differ compares two configurations by the differences of each seed, which have less chance in them than the values.
 func differ(name string, m *Metric, before, after []float64) Difference {
 	out := Difference{Configuration: name, Metric: m.Name}
-	var absolute, percent []float64
+	var absolute, percent, first, second []float64
 	for i := range before {
+		if math.IsNaN(before[i]) || math.IsNaN(after[i]) {
+			continue
+		}
+		first, second = append(first, before[i]), append(second, after[i])
 		absolute = append(absolute, after[i]-before[i])
 		if before[i] != 0 {
 			percent = append(percent, 100*(after[i]/before[i]-1))
 		}
 	}
 	out.Absolute = EstimateOf(absolute)
+	before, after = first, second
+	if len(before) == 0 {
+		return out
+	}
 	if len(percent) == len(before) {
 		e := EstimateOf(percent)
 		out.Percent = &e

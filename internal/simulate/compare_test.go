@@ -97,6 +97,7 @@ func TestAssertions(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	runs := runsOf("", 100, 121)
+	runs[0].Totals.Pods, runs[1].Totals.Pods = 1, 1
 	runs[0].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = 59, 12, 11
 	var got []string
 	for _, v := range Judge(all, "", runs) {
@@ -117,6 +118,32 @@ func TestAssertions(t *testing.T) {
 		if _, err := Assertions(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+func TestNoFigureIsNoGoodFigure(t *testing.T) {
+	all, err := Assertions("p99_pending<60s,bill<120")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := runsOf("", 1, 1)
+	runs[0].Totals.Pods, runs[0].Totals.P99 = 3, 20
+	runs[1].Totals.Waiting = 8
+	v := Judge(all, "", runs)
+	if want := "p99_pending<60s does not hold: none, for no pod began to run, 8 waited in vain with seed 2"; v[0].Text() != want || !v[1].Holds {
+		t.Errorf("%s, want %s; %+v", v[0].Text(), want, v[1])
+	}
+	c, err := Compare([]string{"a", "b"}, [][]*Result{runs[1:], runs[1:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := metric("p99_pending")
+	if d := c.difference("b", "p99_pending"); d.text(m) != "none" || d.Told {
+		t.Errorf("%+v", d)
+	}
+	var b strings.Builder
+	if err := (&Report{Runs: runs[1:], Verdicts: v}).WriteText(&b); err != nil || !strings.Contains(b.String(), "0 began to run, 8 never did") || !strings.Contains(b.String(), "running: none") {
+		t.Error(b.String(), err)
 	}
 }
 

@@ -38,7 +38,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			if !v.Holds {
 				word = report.Cell{Text: "does not hold", Tone: report.Bad}
 			}
-			t.Rows = append(t.Rows, append(report.Cells(v.Configuration, v.Assertion, value(v.Worst, v.Unit), fmt.Sprint(v.Seed)), word))
+			t.Rows = append(t.Rows, append(report.Cells(v.Configuration, v.Assertion, v.value(), fmt.Sprint(v.Seed)), word))
 		}
 		p.Sections = append([]report.Section{{Title: "Assertions", Blocks: []report.Block{t}}}, p.Sections...)
 	}

@@ -339,7 +339,7 @@ func (r *run) finish(stopped bool) {
 	w := r.pods
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.Sort(w.waits)
+	waits := w.waited()
 	t := &out.Totals
 	t.Bill, t.Floor = rounded(m.dollars, 1e4), rounded(r.floor, 1e4)
 	if r.floor > 0 {
@@ -348,10 +348,12 @@ func (r *run) finish(stopped bool) {
 	if m.dollars > 0 {
 		t.SpotShare = rounded(100*m.spot/m.dollars, 1e2)
 	}
-	t.Pods = len(w.waits)
-	wait := func(q float64) float64 { return rounded(quantile(w.waits, q), 1e1) }
-	t.P50, t.P95, t.P99, t.Max = wait(.5), wait(.95), wait(.99), wait(1)
-	out.Pending = buckets(w.waits)
+	t.Pods, t.Waiting = len(w.waits), len(waits)-len(w.waits)
+	wait := func(q float64) float64 { return rounded(quantile(waits, q), 1e1) }
+	if t.Pods > 0 {
+		t.P50, t.P95, t.P99, t.Max = wait(.5), wait(.95), wait(.99), wait(1)
+	}
+	out.Pending = buckets(waits)
 	for _, n := range w.moved {
 		t.Moved += n
 	}

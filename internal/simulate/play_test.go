@@ -98,7 +98,7 @@ func TestOneSeedIsOneReport(t *testing.T) {
 	if r.Totals.Bill <= r.Totals.Floor || r.Totals.Floor <= 0 || r.Totals.Pods < 16 || r.Totals.Launches == 0 || len(r.Series) != 13 || r.SimulatedSeconds != 3600 {
 		t.Errorf("%+v, %d points", r.Totals, len(r.Series))
 	}
-	if r.Totals.P50 < 30 || r.Totals.Max > 300 {
+	if r.Totals.P50 < 30 || r.Totals.P50 > 300 || r.Totals.Max < 1790 { // huge waits from 1800 s to the end
 		t.Errorf("pods waited %g s and at most %g s for instances that boot in 40 s", r.Totals.P50, r.Totals.Max)
 	}
 	if r.Totals.Interruptions == 0 {
@@ -121,6 +121,19 @@ func TestJobsThatAreInterruptedBeginAgain(t *testing.T) {
 	last := r.Series[len(r.Series)-1]
 	if r.Totals.Interruptions == 0 || r.Totals.Pods <= 8 || r.Totals.Moved == 0 || last.Running != 0 || last.Pending != 0 || last.Bill != 0 {
 		t.Errorf("%+v, at the end %+v", r.Totals, last)
+	}
+}
+
+// Pods that find no node are in the figures with their wait so far.
+func TestPodsThatNeverRunCount(t *testing.T) {
+	w, err := workload.Read("huge.csv", strings.NewReader("arrival_s,workload,replicas,cpu_millicores,memory_mib\n0,web,1,100,100\n300,web,2,,\n600,huge,5,500000,1000\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, w, time.Hour, 1)
+	s.Warmup = 0
+	if r := play(t, s)[0].Totals; r.Pods != 2 || r.Waiting != 5 || r.P99 < 2900 || r.P50 < 2900 {
+		t.Errorf("%+v", r)
 	}
 }
 

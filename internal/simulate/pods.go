@@ -38,6 +38,7 @@ type watcher struct {
 	begun       map[string]int // commands by reason
 
 	waits   []float64 // seconds until pods ran
+	vain    []float64 // seconds that pods waited that were deleted before they ran
 	moved   map[string]int
 	lost    int
 	refused map[string]*Refusal
@@ -131,6 +132,7 @@ func (w *watcher) hearPod(before, after map[string]any) {
 		}
 	}
 	if text(after, "metadata", "deletionTimestamp") != "" && !p.deleting {
+		w.inVain(p)
 		p.deleting = true
 		if n := w.nodes[p.node]; n != nil && n.marked && !p.daemon && !p.over {
 			w.moved[w.reason(n)]++
@@ -145,6 +147,7 @@ func (w *watcher) dropPod(name string) {
 		return
 	}
 	w.count(p, -1)
+	w.inVain(p)
 	if p.node != "" && !p.deleting && !p.over && !p.daemon {
 		w.lost++
 	}
@@ -154,6 +157,25 @@ func (w *watcher) dropPod(name string) {
 	}
 	delete(w.pods, name)
 	delete(w.messages, name)
+}
+
+// inVain notes how long a pod waited that ends before it ran.
+func (w *watcher) inVain(p *pod) {
+	if !p.daemon && !p.runs && !p.over && !p.deleting {
+		w.vain = append(w.vain, now().Sub(p.created).Seconds())
+	}
+}
+
+// waited is how long pods waited: until they ran, until they were deleted, until now.
+func (w *watcher) waited() []float64 {
+	out := slices.Concat(w.waits, w.vain)
+	for _, p := range w.pods {
+		if !p.daemon && !p.runs && !p.over && !p.deleting {
+			out = append(out, now().Sub(p.created).Seconds())
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // count puts a pod into the sums of those that run and wait, or takes it out.
@@ -247,7 +269,7 @@ func (w *watcher) look(end bool) {
 func (w *watcher) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waits, w.lost = nil, 0
+	w.waits, w.vain, w.lost = nil, nil, 0
 	clear(w.moved)
 	clear(w.begun)
 	clear(w.refused)

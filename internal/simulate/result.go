@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ type Result struct {
 	Commands []Count `json:"commands,omitempty"`
 	// Refused are pods that had no node for ten minutes or to the end, by what the controller said of them.
 	Refused []Refusal `json:"refused,omitempty"`
-	// Pending says how many pods waited how long until they ran.
+	// Pending says how many pods waited how long until they ran, or have waited so far.
 	Pending []Bucket `json:"pending"`
 	// Notes are what is not simulated, or was replaced by something like it.
 	Notes         []workload.Note `json:"notes,omitempty"`
@@ -46,12 +47,14 @@ type Totals struct {
 	Distance float64 `json:"distancePercent"`
 	// SpotShare is the part of the bill for spot instances, in percent.
 	SpotShare float64 `json:"spotSharePercent"`
-	// Pods is how many began to run, the others how many seconds they waited from their creation until they ran.
-	Pods int     `json:"pods"`
-	P50  float64 `json:"p50PendingSeconds"`
-	P95  float64 `json:"p95PendingSeconds"`
-	P99  float64 `json:"p99PendingSeconds"`
-	Max  float64 `json:"maxPendingSeconds"`
+	// Pods is how many began to run, Waiting how many had not when it ended or when they were deleted. The others are how many
+	// seconds all of them waited from their creation until they ran, or until then; they say nothing where no pod began to run.
+	Pods    int     `json:"pods"`
+	Waiting int     `json:"waiting"`
+	P50     float64 `json:"p50PendingSeconds"`
+	P95     float64 `json:"p95PendingSeconds"`
+	P99     float64 `json:"p99PendingSeconds"`
+	Max     float64 `json:"maxPendingSeconds"`
 	// Moved is how many pods were evicted from nodes that were removed, whatever for, Lost how many ended with their instance.
 	Moved int `json:"moved"`
 	Lost  int `json:"lost"`
@@ -106,7 +109,8 @@ type Metric struct {
 	Unit  string // "$", "%", "s" or empty
 	// Better is -1 where less is better, 1 where more is, 0 where neither.
 	Better int
-	Of     func(*Totals) float64
+	// Of is NaN where the run says nothing of it.
+	Of func(*Totals) float64
 }
 
 // Metrics are the figures that can be asserted and compared.
@@ -114,10 +118,10 @@ var Metrics = []Metric{
 	{"bill", "bill", "$", -1, func(t *Totals) float64 { return t.Bill }},
 	{"floor", "floor", "$", 0, func(t *Totals) float64 { return t.Floor }},
 	{"distance", "above the floor", "%", -1, func(t *Totals) float64 { return t.Distance }},
-	{"p50_pending", "pending, p50", "s", -1, func(t *Totals) float64 { return t.P50 }},
-	{"p95_pending", "pending, p95", "s", -1, func(t *Totals) float64 { return t.P95 }},
-	{"p99_pending", "pending, p99", "s", -1, func(t *Totals) float64 { return t.P99 }},
-	{"max_pending", "pending, longest", "s", -1, func(t *Totals) float64 { return t.Max }},
+	{"p50_pending", "pending, p50", "s", -1, ran(func(t *Totals) float64 { return t.P50 })},
+	{"p95_pending", "pending, p95", "s", -1, ran(func(t *Totals) float64 { return t.P95 })},
+	{"p99_pending", "pending, p99", "s", -1, ran(func(t *Totals) float64 { return t.P99 })},
+	{"max_pending", "pending, longest", "s", -1, ran(func(t *Totals) float64 { return t.Max })},
 	{"moved", "pods moved", "", -1, func(t *Totals) float64 { return float64(t.Moved) }},
 	{"lost", "pods lost with their instance", "", -1, func(t *Totals) float64 { return float64(t.Lost) }},
 	{"interruptions", "spot interruptions", "", 0, func(t *Totals) float64 { return float64(t.Interruptions) }},
@@ -127,6 +131,25 @@ var Metrics = []Metric{
 	{"spot_share", "spot, of the bill", "%", 0, func(t *Totals) float64 { return t.SpotShare }},
 	{"refused", "pods refused", "", -1, func(t *Totals) float64 { return float64(t.Refused) }},
 	{"pods", "pods that ran", "", 0, func(t *Totals) float64 { return float64(t.Pods) }},
+	{"waiting", "pods that never ran", "", -1, func(t *Totals) float64 { return float64(t.Waiting) }},
+}
+
+// ran is a figure of pods that began to run; there is none where none did.
+func ran(of func(*Totals) float64) func(*Totals) float64 {
+	return func(t *Totals) float64 {
+		if t.Pods == 0 {
+			return math.NaN()
+		}
+		return of(t)
+	}
+}
+
+// absent says why a figure of pods is not there.
+func (t *Totals) absent() string {
+	if t.Waiting > 0 {
+		return fmt.Sprintf("no pod began to run, %d waited in vain", t.Waiting)
+	}
+	return "no pod began to run after the warm-up"
 }
 
 // metric finds a figure by its name.

@@ -63,7 +63,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		if r.Comparison != nil {
 			of = v.Configuration + ": "
 		}
-		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, value(v.Worst, v.Unit), v.Seed)
+		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -111,7 +111,15 @@ func (r *Result) write(b *bytes.Buffer) {
 	if most(demand) > 0 {
 		fmt.Fprintf(b, "  on demand  %s  up to %.0f\n", spark(demand, most(demand)), most(demand))
 	}
-	fmt.Fprintf(b, "Pods         %d began to run; from created to running: p50 %s, p95 %s, p99 %s, longest %s\n", t.Pods, seconds(t.P50), seconds(t.P95), seconds(t.P99), seconds(t.Max))
+	fmt.Fprintf(b, "Pods         %d began to run", t.Pods)
+	if t.Waiting > 0 {
+		fmt.Fprintf(b, ", %d never did (they count with their wait so far)", t.Waiting)
+	}
+	if t.Pods > 0 {
+		fmt.Fprintf(b, "; from created to running: p50 %s, p95 %s, p99 %s, longest %s\n", seconds(t.P50), seconds(t.P95), seconds(t.P99), seconds(t.Max))
+	} else {
+		b.WriteString("; from created to running: none\n")
+	}
 	running, pending := r.line(func(s *Sample) float64 { return float64(s.Running) }), r.line(func(s *Sample) float64 { return float64(s.Pending) })
 	fmt.Fprintf(b, "  running    %s  up to %.0f\n", spark(running, most(running)), most(running))
 	if most(pending) > 0 {
@@ -228,6 +236,9 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 
 // text writes an estimate with its unit.
 func (e *Estimate) text(unit string) string {
+	if e.N == 0 {
+		return "none"
+	}
 	if e.Half == nil {
 		return value(e.Mean, unit)
 	}
@@ -250,6 +261,8 @@ func (e *Estimate) signed(unit string) string {
 // text says a difference: in percent where that is what one decides by, else how many times as much it is.
 func (d *Difference) text(m *Metric) string {
 	switch {
+	case d.Absolute.N == 0:
+		return "none"
 	case d.Absolute.Mean == 0 && (d.Absolute.Half == nil || *d.Absolute.Half == 0):
 		return "the same"
 	case m.Unit == "$" && d.Percent != nil:
@@ -265,6 +278,8 @@ func (d *Difference) text(m *Metric) string {
 // sure says how sure a difference is.
 func (d *Difference) sure() string {
 	switch {
+	case d.Absolute.N == 0:
+		return "no pod began to run in one of them"
 	case d.Told, d.Absolute.Mean == 0 && d.Absolute.Half != nil && *d.Absolute.Half == 0:
 		return ""
 	case d.Absolute.N < 2:

@@ -19,6 +19,8 @@ type ledger struct {
 	objects   map[ref]client.Object
 	// seen are the moments at which a source named all pods that there were.
 	seen [censuses]map[int64]bool // Unix milliseconds
+	// listed are the namespaces of the pods that dumps have.
+	listed map[string]bool
 	// spans are from when to when each kind of source says something.
 	spans   map[string]span
 	dumped  int  // dumps that were read
@@ -133,7 +135,7 @@ type change struct {
 func newLedger(n *notes) *ledger {
 	l := &ledger{
 		byUID: map[string]*pod{}, byName: map[string]*pod{}, owners: map[ref]*owner{}, templates: map[string]*template{},
-		daemons: map[ref]*appsv1.DaemonSet{}, objects: map[ref]client.Object{}, spans: map[string]span{}, notes: n,
+		daemons: map[ref]*appsv1.DaemonSet{}, objects: map[ref]client.Object{}, spans: map[string]span{}, listed: map[string]bool{}, notes: n,
 	}
 	for i := range l.seen {
 		l.seen[i] = map[int64]bool{}
@@ -194,6 +196,9 @@ func (l *ledger) count(p *pod, s census, t time.Time) {
 		p.counted[s] = t
 	}
 	l.seen[s][t.UnixMilli()] = true
+	if s == dumps {
+		l.listed[p.namespace] = true
+	}
 }
 
 // covers notes that a kind of source speaks of a time.

@@ -20,6 +20,8 @@ type life struct {
 	// begun is when it ran: at the earliest when it was created.
 	begun time.Time
 	how   how
+	// scaled is that it ended because its owner was to have fewer.
+	scaled bool
 }
 
 // to is when it ended: the middle of what is possible.
@@ -162,10 +164,15 @@ func (l *ledger) lifeEnds(f *life, observed [censuses][]int64, w span) {
 		return
 	}
 	for s, times := range observed {
-		if p.counted[s].IsZero() {
-			continue
+		from := p.counted[s]
+		if from.IsZero() {
+			// Dumps that have pods of its namespace, and not it, show that it had gone.
+			if census(s) != dumps || !l.listed[p.namespace] || p.last.IsZero() {
+				continue
+			}
+			from = p.last
 		}
-		i, found := slices.BinarySearch(times, p.counted[s].UnixMilli())
+		i, found := slices.BinarySearch(times, from.UnixMilli())
 		if found {
 			i++
 		}

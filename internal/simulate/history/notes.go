@@ -75,12 +75,14 @@ const (
 	noteNoOwner      = "pods whose owner is not known: they are pods of their own, though they may be of a Job or a DaemonSet"
 	noteDaemonPods   = "DaemonSets that are rebuilt from their pods"
 	noteUnsureTime   = "dumps whose time is that of the newest entry in them: neither their name nor the file's time says better"
+	noteScaled       = "pods that ended when Events told that their ReplicaSet got smaller: which ones is presumed"
+	noteContradicts  = "pods more than Events told that their ReplicaSet was to have: later Events or dumps still name them, so they are kept"
 	noteOneDump      = "a single dump says what there was, not what came and went: add later ones, or another source"
 )
 
 // noteOrder is the order in which they are said.
 var noteOrder = []string{
-	noteOnlyChanges, noteOneDump, noteBefore, noteNoBirth, notePresumed, noteBetween, noteRolled, noteCutJobs, noteNoRequests, noteConstraints, noteVolumes, noteGuessedOwner, noteNoOwner,
+	noteOnlyChanges, noteOneDump, noteBefore, noteNoBirth, notePresumed, noteBetween, noteScaled, noteContradicts, noteRolled, noteCutJobs, noteNoRequests, noteConstraints, noteVolumes, noteGuessedOwner, noteNoOwner,
 	noteReplaced, noteRerun, noteDaemonPods, noteNoResponse, noteTruncated, noteCollection, noteUnsureTime, noteNoMetricName, noteOtherMetric,
 }
 

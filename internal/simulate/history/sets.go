@@ -43,6 +43,9 @@ func (b *rebuilt) scale() {
 		if s.owner != nil && (s.exact || len(s.lives) == 0) {
 			s.points = b.wanted(s.owner, b.w)
 		} else {
+			if s.owner != nil {
+				b.scaledDown(s)
+			}
 			s.points = b.counted(s.lives)
 			if s.owner != nil {
 				s.points = b.unseen(s.owner, s.points, b.w)

@@ -55,7 +55,7 @@ func (l *ledger) counted(lives []*life) []point {
 // the one that ended last before it began.
 func (l *ledger) replacements(lives []*life) (replaced, successors map[*life]bool) {
 	replaced, successors = map[*life]bool{}, map[*life]bool{}
-	ends := slices.DeleteFunc(slices.Clone(lives), func(f *life) bool { return !f.endedInside() })
+	ends := slices.DeleteFunc(slices.Clone(lives), func(f *life) bool { return !f.endedInside() || f.scaled })
 	slices.SortStableFunc(ends, func(a, b *life) int { return a.hi.Compare(b.hi) })
 	widest := time.Duration(0) // between when a pod may have ended
 	for _, e := range ends {
