@@ -40,6 +40,8 @@ var shapePods = []Requests{
 
 const (
 	shapeServices = 18 // each kind of pods thrice, as large and small services
+	// servicePods is how many pods a service has at least on average at its peak: fewer could not show a third at night.
+	servicePods = 6
 	// scaleEvery is how often services are scaled. A HorizontalPodAutoscaler looks every 15 seconds and waits five minutes
 	// before it takes pods away.
 	scaleEvery = 5 * time.Minute
@@ -108,7 +110,7 @@ func (g *generator) template(q Requests) string {
 
 // services makes services that have so many pods in all at the peak of a curve.
 func (g *generator) services(pods int, curve func(at time.Duration) float64) {
-	n := min(shapeServices, max(1, pods))
+	n := min(shapeServices, max(1, pods/servicePods))
 	weights, sum := make([]float64, n), 0.0
 	for i := range weights {
 		weights[i] = 0.5 + g.rng.Float64()

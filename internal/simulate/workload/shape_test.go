@@ -43,6 +43,19 @@ func TestADayHasANightAndAWeekAnEnd(t *testing.T) {
 	}
 }
 
+func TestADayOfFewPodsHasANight(t *testing.T) {
+	for _, pods := range []int{10, 20, 30, 100} {
+		w, err := workload.Shape(workload.Day, pods, 24*time.Hour, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(from time.Duration) int { return w.Window(from, from+time.Minute, 1).Peak(0) }
+		if night, noon := at(5*time.Hour), at(17*time.Hour); night > noon*6/10 {
+			t.Errorf("of %d pods %d are there at five in the morning, %d at five in the afternoon", pods, night, noon)
+		}
+	}
+}
+
 func TestShapesRefuse(t *testing.T) {
 	for _, f := range []func() (*workload.Workload, error){
 		func() (*workload.Workload, error) { return workload.Shape("night", 1, time.Hour, 1) },
