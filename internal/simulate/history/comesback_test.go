@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -128,6 +129,16 @@ func record(t *testing.T, seed uint64) *recorder {
 		r.end = time.Now().UTC()
 		cancel()
 		work.Wait()
+	})
+	// The watches of ReplicaSets and of pods tell of the same moment in any order; a ReplicaSet wants pods before it has them.
+	slices.SortStableFunc(r.seen, func(a, b seen) int {
+		first := func(s seen) int {
+			if s.set != nil {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(first(a), first(b)))
 	})
 	return r
 }
