@@ -8,7 +8,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
-	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 )
 
@@ -21,13 +20,7 @@ const (
 
 // floorMetric shows the least that the pods can cost, on the leader.
 func (d *deps) floorMetric() manager.Runnable {
-	// It has a maker of problems to itself: the overview's is locked while it reads.
-	problems := &provision.Problems{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
-		Recover: func(name string, fn func() error) error {
-			return d.metrics.Recover(d.logger("metrics.floor"), name, fn)
-		},
-	}
+	problems := d.problems("metrics.floor")
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		rounds := obs.Rounds{Metrics: d.metrics, Log: d.logger("metrics.floor"), Clock: d.clock(), Name: "floor", Doing: "finding the floor", Every: d.FloorEvery}
 		return rounds.RunPaced(ctx, func(ctx context.Context) (time.Duration, error) {

@@ -28,10 +28,7 @@ import (
 
 // newOverview makes what people look at the cluster through, and has it told of events.
 func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *overview.Overview {
-	problems := &provision.Problems{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
-		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("overview"), name, fn) },
-	}
+	problems := d.problems("overview")
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
 		Snapshot: d.cache.Snapshot, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
@@ -44,6 +41,15 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 		d.overview(out)
 	}
 	return out
+}
+
+// problems makes what makes inputs of decisions for somebody who only looks, by the name of its logger. Each has one to itself, as one
+// goroutine at a time may ask it.
+func (d *deps) problems(logger string) *provision.Problems {
+	return &provision.Problems{
+		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger(logger), name, fn) },
+	}
 }
 
 // serveOverview serves it to those who may read. Each replica keeps the history, so that it is not lost when another one leads.

@@ -99,30 +99,34 @@ func (a *audit) move(m *disrupt.Move) Move {
 
 // keptNodes tells why the engine keeps nodes: those that are held are told of by what holds them.
 func (a *audit) keptNodes(kept []disrupt.Kept) {
-	by := map[string]*Untouched{}
+	by := untouched{}
 	for _, k := range kept {
-		n := a.st.byName[k.Node]
-		if n == nil || len(k.Reasons) == 0 {
-			continue
+		if n := a.st.byName[k.Node]; n != nil && len(k.Reasons) > 0 {
+			by.add(keptWords(k.Reasons[0].Code), n)
 		}
-		reason := keptWords(k.Reasons[0].Code)
-		u := by[reason]
-		if u == nil {
-			u = &Untouched{Reason: reason}
-			by[reason] = u
-		}
-		u.add(n)
 	}
-	for _, reason := range sortedKeys(by) {
-		a.report.Untouched = append(a.report.Untouched, *by[reason])
-	}
+	by.report(a.report)
 }
 
-func (u *Untouched) add(n *audited) {
+// untouched are nodes that are kept, by the reason.
+type untouched map[string]*Untouched
+
+func (by untouched) add(reason string, n *audited) {
+	u := by[reason]
+	if u == nil {
+		u = &Untouched{Reason: reason}
+		by[reason] = u
+	}
 	u.Count++
 	u.PerHour += dollars(n.Price)
 	if len(u.Nodes) < mostObjects {
 		u.Nodes = append(u.Nodes, n.Name)
+	}
+}
+
+func (by untouched) report(r *Report) {
+	for _, reason := range sortedKeys(by) {
+		r.Untouched = append(r.Untouched, *by[reason])
 	}
 }
 
@@ -161,7 +165,7 @@ func keptWords(code disrupt.Code) string {
 
 // untouchedNodes tells of nodes that the engine is not asked about.
 func (a *audit) untouchedNodes(managed func(*audited) bool) {
-	by := map[string]*Untouched{}
+	by := untouched{}
 	for _, n := range a.st.nodes {
 		var reason string
 		pool := a.st.pools[n.Pool]
@@ -187,14 +191,7 @@ func (a *audit) untouchedNodes(managed func(*audited) bool) {
 		default:
 			reason = "they run Windows, which is not reckoned with"
 		}
-		u := by[reason]
-		if u == nil {
-			u = &Untouched{Reason: reason}
-			by[reason] = u
-		}
-		u.add(n)
+		by.add(reason, n)
 	}
-	for _, reason := range sortedKeys(by) {
-		a.report.Untouched = append(a.report.Untouched, *by[reason])
-	}
+	by.report(a.report)
 }
