@@ -31,11 +31,6 @@ const (
 	BadAnnotation = "UnreadableAnnotation"
 )
 
-// RiskCodes are the codes of risks, for the documentation.
-func RiskCodes() []string {
-	return []string{NoOtherPlace, NeverEvicted, UsedUp, TwoBudgets, OneNode, OneZone, OneReplica, AllSpot, WithoutOwner, NoRequests, NotReadyNodes, WaitingPods, UnknownPrice, BadAnnotation}
-}
-
 // risks finds what may cost pods their place.
 func (a *audit) risks() {
 	a.withoutPlace()

@@ -61,11 +61,6 @@ type Text string
 
 func (t Text) block() (string, any) { return "text", string(t) }
 
-// Code is text that is shown as it stands, such as a command.
-type Code string
-
-func (c Code) block() (string, any) { return "code", string(c) }
-
 // Notes is a list of remarks.
 type Notes []Note
 

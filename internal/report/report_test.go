@@ -40,7 +40,7 @@ func sample() report.Page {
 				},
 				report.Bars{Rows: []report.Bar{{Label: "requests above use", Value: "$2.00/h", Parts: []float64{2}, Tone: report.Warn}, {Label: "nothing", Value: "$0", Parts: []float64{-1}}}},
 			}},
-			{Title: "Over time", Blocks: []report.Block{day, report.Text("As it was."), report.Code("kerf audit <file>")}},
+			{Title: "Over time", Blocks: []report.Block{day, report.Text("As kerf audit <file> had it.")}},
 			{Title: "Risks", Blocks: []report.Block{
 				report.Notes{{Text: "shop/web has one replica", Detail: "on i-1", Tone: report.Bad, Value: "$1"}, {Text: "fine", Tone: report.Good}},
 				report.Table{
