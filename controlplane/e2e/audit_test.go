@@ -2,18 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kerf-sh/kerf/internal/audit"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
@@ -83,39 +77,4 @@ func (e *env) auditReport(who credentials, code int, args ...string) *audit.Repo
 		e.Fatalf("kerf audit %v: exit code %d, %v\n%s\n%s", args, got, err, out, errs)
 	}
 	return report
-}
-
-// account is a ServiceAccount bound to a role; an empty role is none.
-func (e *env) account(name, yaml, role string) credentials {
-	e.Helper()
-	yaml += fmt.Sprintf("\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s, namespace: kube-system}\n", name)
-	if role != "" {
-		yaml += fmt.Sprintf(`
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: %[1]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[2]s}
-subjects: [{kind: ServiceAccount, name: %[1]s, namespace: kube-system}]
-`, name, role)
-	}
-	e.apply(yaml)
-	account := &corev1.ServiceAccount{ObjectMeta: objectMeta(name)}
-	account.Namespace = "kube-system"
-	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(3600))}}
-	if err := e.client.SubResource("token").Create(e.Context(), account, token); err != nil {
-		e.Fatal(err)
-	}
-	config, err := clientcmd.LoadFromFile(e.cluster.Kubeconfig)
-	if err != nil {
-		e.Fatal(err)
-	}
-	for user := range config.AuthInfos {
-		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	}
-	path := filepath.Join(e.TempDir(), name+".kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		e.Fatal(err)
-	}
-	return credentials{"KUBECONFIG=" + path}
 }

@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -249,35 +246,7 @@ const readerName = "kerf-reader"
 // --read-only writes.
 func (e *env) reader() credentials {
 	e.Helper()
-	e.apply(string(reader.YAML) + fmt.Sprintf(`
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: %[1]s, namespace: kube-system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: %[1]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kerf-reader}
-subjects: [{kind: ServiceAccount, name: %[1]s, namespace: kube-system}]
-`, readerName))
-	account := &corev1.ServiceAccount{ObjectMeta: objectMeta(readerName)}
-	account.Namespace = "kube-system"
-	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(3600))}}
-	if err := e.client.SubResource("token").Create(e.Context(), account, token); err != nil {
-		e.Fatal(err)
-	}
-	config, err := clientcmd.LoadFromFile(e.cluster.Kubeconfig)
-	if err != nil {
-		e.Fatal(err)
-	}
-	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	}
-	path := filepath.Join(e.TempDir(), "reader.kubeconfig")
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		e.Fatal(err)
-	}
+	account := e.account(readerName, string(reader.YAML), "kerf-reader")
 	w := e.cluster.Simulator.World
 	o := local.StackOptions(e.cluster.Name)
 	o.Region, o.AccountID = e.cluster.Region, w.Account()
@@ -296,7 +265,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: kube-system}]
 	if err := w.PutRolePolicy(readerName, "read", string(policy)); err != nil {
 		e.Fatal(err)
 	}
-	return append(credentials{"KUBECONFIG=" + path}, e.cluster.Simulator.EnvFor(w.CreateAccessKey(role.ARN))...)
+	return append(account, e.cluster.Simulator.EnvFor(w.CreateAccessKey(role.ARN))...)
 }
 
 // hold makes a pod of an app one that must not be moved, and returns its node.
