@@ -121,6 +121,10 @@ bench-peer: ## Kerf's engine beside upstream's on the same inputs; N=full for al
 bench-beside: build-controlplane ## Kerf's controller beside upstream's in the same local cluster; ARGS='-list', ARGS='-only ^rest-100$$'
 	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/beside $(ARGS)
 
+.PHONY: truth
+truth: build-controlplane ## kerf simulate held against a real control plane, with five workloads of 15 minutes: ARGS='-who simulated,kerf -only waves -curves'
+	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/truth $(ARGS)
+
 .PHONY: rehearse-migration
 rehearse-migration: build-controlplane ## a local cluster of 30 nodes moves from Karpenter to Kerf and back, watched for 15 minutes each: ARGS='-rest 3m', ARGS='-compat kerf -crash -one-release'
 	KERF_CONTROLPLANE=$(CURDIR)/bin/kerf-controlplane go run -C bench ./cmd/rehearse $(ARGS)

@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
+	"github.com/kerf-sh/kerf/internal/simulate/drive"
 )
 
 // settle is how long the controller runs before the warm-up: it reads prices and types, and its classes get ready.
@@ -55,7 +56,7 @@ type run struct {
 	pods   *watcher
 	meter  *meter
 	log    *journal
-	steps  *stepper
+	steps  *drive.Driver
 	view   *overview.Overview
 	market *market
 	drawn  *rand.Rand // interruptions
@@ -120,8 +121,8 @@ func (r *run) play(stop *atomic.Bool, told func(Progress)) error {
 		return err
 	}
 	r.market = newMarket(r.s, r.h.AWS.World)
-	r.steps = newStepper(r.s, r.h, r.pods)
-	if err := r.steps.first(ctx); err != nil {
+	r.steps = drive.New(r.s.Workload, r.h.Client, origin, r.s.Warmup, nil)
+	if err := r.steps.First(ctx); err != nil {
 		return err
 	}
 	if err := r.until(ctx, origin, stop, nil); err != nil {
@@ -169,7 +170,7 @@ func (r *run) prepare(ctx context.Context) error {
 func (r *run) namespaces(ctx context.Context) error {
 	var names []string
 	for i := range r.s.Workload.Steps {
-		namespace, _ := split(r.s.Workload.Steps[i].Workload)
+		namespace, _ := drive.Split(r.s.Workload.Steps[i].Workload)
 		names = append(names, namespace)
 	}
 	for _, d := range r.s.Workload.Daemons {
@@ -222,7 +223,7 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 		if !now.Before(end) {
 			return nil
 		}
-		if err := r.steps.due(ctx, now); err != nil {
+		if err := r.steps.Due(ctx, now); err != nil {
 			return err
 		}
 		since := now.Sub(origin)
@@ -239,14 +240,18 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 			told(Progress{since, r.s.Horizon})
 		}
 		next := now.Truncate(interruptEvery).Add(interruptEvery)
-		if at, ok := r.steps.next(); ok && at.Before(next) {
+		if at := now.Truncate(every).Add(every); at.Before(next) {
+			next = at
+		}
+		if at, ok := r.steps.Next(); ok && at.Before(next) {
 			next = at
 		}
 		if end.Before(next) {
 			next = end
 		}
 		r.wait(next)
-		if err := r.steps.replace(ctx); err != nil {
+		ended, gone := r.pods.take()
+		if err := r.steps.Replace(ctx, ended, gone); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/simulate/drive"
 )
 
 // refusedAfter is for how long a pod must have had no node to count as refused.
@@ -126,7 +127,7 @@ func (w *watcher) hearPod(before, after map[string]any) {
 	}
 	if (phase == corev1.PodSucceeded || phase == corev1.PodFailed) && !p.over {
 		p.over = true
-		if phase == corev1.PodSucceeded && ownerKind(after) == jobKind {
+		if phase == corev1.PodSucceeded && ownerKind(after) == drive.JobKind {
 			w.ended = append(w.ended, name)
 			w.poke()
 		}
@@ -329,7 +330,7 @@ func ownerKind(o map[string]any) string {
 func workloadOf(o map[string]any) string {
 	labels, _, _ := unstructured.NestedStringMap(o, "metadata", "labels")
 	namespace := text(o, "metadata", "namespace")
-	if name := labels[nameLabel]; name != "" {
+	if name := labels[drive.WorkloadLabel]; name != "" {
 		return namespace + "/" + name
 	}
 	if name, ok := owner(o)["name"].(string); ok {

@@ -34,10 +34,14 @@ const (
 	DefaultRegion = "us-east-1"
 )
 
-// sampleEvery is how far the points of a series lie apart. Longer runs have the same number of points as a week.
+// How far the points of a series lie apart: as little as gives a day's worth of points, no more than sampleEvery up to a week, and
+// for longer runs so much that they have as many points as a week.
+var sampleOften = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute}
+
 const (
 	sampleEvery = 5 * time.Minute
-	sampleMost  = 7 * 24 * 12
+	sampleDay   = 24 * 12
+	sampleMost  = 7 * sampleDay
 )
 
 // Spec is one run: everything that decides what happens.
@@ -91,6 +95,11 @@ func (s *Spec) Check() error {
 
 // sampling is how far the points of the run's series lie apart.
 func (s *Spec) sampling() time.Duration {
+	for _, every := range sampleOften {
+		if s.Horizon/every <= sampleDay {
+			return every
+		}
+	}
 	every := sampleEvery
 	for s.Horizon/every > sampleMost {
 		every *= 2
