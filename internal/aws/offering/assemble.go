@@ -138,11 +138,12 @@ func (in *Input) offerings(out []catalog.Offering, s *instancetype.Shape, zones 
 			case !selected:
 				o.Unavailable = NoSubnet
 			case z.reason != "":
-				o.Unavailable = z.reason
+				o.Unavailable, o.ForNow = z.reason, true
 			default:
 				pool := Pool{CapacityType: capacityType, InstanceType: s.Type.Name, Zone: zone}
 				c, _ := in.Unavailable.unavailability(pool, s.VCPUs)
 				o.Unavailable, o.Retried = c.reason, in.Unavailable.retried[pool]
+				o.ForNow = c.reason != ""
 				if c.reason == NoCapacity {
 					o.Opens = c.until.UTC()
 				}

@@ -270,7 +270,8 @@ func (p prices) SpotLately(name, zone string) *catalog.Range {
 }
 
 func offer(zone, id, capacityType string, price catalog.MicroUSD, reason string) catalog.Offering {
-	return catalog.Offering{Zone: zone, ZoneID: id, CapacityType: capacityType, Price: price, Available: reason == "", Unavailable: reason}
+	passing := slices.Contains([]string{NoCapacity, NoQuota, NoAddresses, NotPermitted, Reclaimed, Shifted}, reason)
+	return catalog.Offering{Zone: zone, ZoneID: id, CapacityType: capacityType, Price: price, Available: reason == "", Unavailable: reason, ForNow: passing}
 }
 
 func lately(o catalog.Offering, low, high catalog.MicroUSD) catalog.Offering {

@@ -63,6 +63,8 @@ type Offering struct {
 	// "insufficient capacity", "no price", "no subnet in zone").
 	Available   bool   `json:"available"`
 	Unavailable string `json:"unavailable,omitempty"`
+	// ForNow is set where the offering opens again by itself: its pool has no capacity, or took an instance back, its zone is shifted.
+	ForNow bool `json:"forNow,omitempty"`
 	// Opens is when an offering without capacity is asked for again, zero for others. Retried is set where one is available only
 	// because pods wait and whether the capacity is back is tried with one launch.
 	Opens   time.Time `json:"opens,omitzero"`

@@ -91,7 +91,8 @@ func required(t cluster.PodAffinity) bool { return t.Weight == 0 }
 // Of finds the floor for the pods that run on nodes of Kerf's, and for those that are on their way there. Nodes that Kerf does not
 // manage keep their pods. work bounds each of the searches, in elementary steps of about a nanosecond; 0 is bound.DefaultWork.
 //
-// Pods that no instance could carry which the NodePools would launch now count for nothing: the floor stays below what they cost.
+// What is closed for a while counts as if it were open: a floor does not rise in a shortage. Pods that no instance could
+// carry which the NodePools would launch count for nothing: the floor stays below what they cost.
 //
 // Cost: a search for the whole, and one for each kind of constraint that occurs.
 func Of(p *pack.Problem, work int64) *Floor {
@@ -153,6 +154,8 @@ func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
 	for _, pool := range p.Pools {
 		fresh := *pool
 		fresh.Used = nil
+		// What runs may be just what is closed: after an interruption its pool counts as empty for a while.
+		fresh.Types, _ = catalog.Opened(pool.Types, (*catalog.Offering).Passing)
 		q.Pools = append(q.Pools, &fresh)
 	}
 	runs := &plan.Plan{Price: running}

@@ -51,6 +51,34 @@ func TestTheFloorIsBelowWhatRunsAndSaysWhatConstraintsCost(t *testing.T) {
 	}
 }
 
+// What runs may be what EC2 has no more of: after an interruption its pool counts as empty. The floor stays where it was.
+func TestAShortageDoesNotRaiseTheFloor(t *testing.T) {
+	p := running(8, 1_000_000, func(*cluster.Class) {})
+	before := floor.Least(p, 0).Bound
+	for _, kind := range p.Pools[0].Types {
+		for j := range kind.Offerings {
+			o := &kind.Offerings[j]
+			if o.CapacityType == catalog.Spot {
+				o.Available, o.Unavailable, o.ForNow = false, "the instance was taken back", true
+			}
+		}
+	}
+	if got := floor.Least(p, 0).Bound; got != before {
+		t.Errorf("the floor is %d without spot capacity, and was %d", got, before)
+	}
+	for _, kind := range p.Pools[0].Types {
+		for j := range kind.Offerings {
+			o := &kind.Offerings[j]
+			if o.CapacityType == catalog.Spot {
+				o.Unavailable, o.ForNow = "no subnet in zone", false
+			}
+		}
+	}
+	if got := floor.Least(p, 0).Bound; got <= before {
+		t.Errorf("the floor is %d where spot can't be launched at all, and %d with it", got, before)
+	}
+}
+
 // Of many workloads those with the most pods are named.
 func TestTheLargestWorkloadsAreNamed(t *testing.T) {
 	p := running(10, 1_000_000, func(c *cluster.Class) {

@@ -76,21 +76,9 @@ func (g *priceGuard) ignoreShortage() bool {
 	short := false
 	for _, pool := range g.p.Pools {
 		usual := *pool
-		usual.Types = slices.Clone(pool.Types)
-		for i, t := range pool.Types {
-			if !slices.ContainsFunc(t.Offerings, isShort) {
-				continue
-			}
-			short = true
-			open := *t
-			open.Offerings = slices.Clone(t.Offerings)
-			for j := range open.Offerings {
-				if o := &open.Offerings[j]; isShort(*o) {
-					o.Available = true
-				}
-			}
-			usual.Types[i] = &open
-		}
+		var lacking bool
+		usual.Types, lacking = catalog.Opened(pool.Types, (*catalog.Offering).Short)
+		short = short || lacking
 		g.pools = append(g.pools, &usual)
 	}
 	return short
@@ -192,7 +180,7 @@ func FirstOpens(types []*catalog.Type) string {
 	var first time.Time
 	for _, t := range types {
 		for _, o := range t.Offerings {
-			if isShort(o) && (first.IsZero() || o.Opens.Before(first)) {
+			if o.Short() && (first.IsZero() || o.Opens.Before(first)) {
 				first = o.Opens
 			}
 		}

@@ -167,7 +167,7 @@ func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types ca
 			if !allowed[way{o.Zone, o.CapacityType, o.ReservationID, o.Partition}] || o.Available {
 				continue
 			}
-			if isShort(o) {
+			if o.Short() {
 				short = append(short, sold{p.cat.Types[t].Name, o})
 			} else if o.Unavailable != "" {
 				words[o.Unavailable] = true
@@ -210,8 +210,5 @@ func shortText(short []sold) string {
 	}
 	return text + ", next try at " + clock(first)
 }
-
-// isShort reports whether EC2 lacks what is offered.
-func isShort(o catalog.Offering) bool { return !o.Available && !o.Opens.IsZero() && o.Price > 0 }
 
 func clock(t time.Time) string { return t.UTC().Format(time.TimeOnly) + " UTC" }

@@ -16,12 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const templateHash = "pod-template-hash"
 
-// keepOwners lets deployments have one replica set each, of their present template, and replica sets as many pods as they
-// want. A changed template replaces all pods at once.
+// keepOwners lets deployments have a replica set of their present template, which takes over from those of former ones step by
+// step, and replica sets as many pods as they want.
 func (c *Actors) keepOwners(ctx context.Context) (time.Duration, error) {
 	var errs []error
 	deployments, err := inOrder(c.deployments.List(labels.Everything()))
@@ -65,25 +66,29 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 	}
 	name := d.Name + "-" + hash
 	api := c.o.Client.AppsV1().ReplicaSets(d.Namespace)
-	found := false
-	var old []*appsv1.ReplicaSet // that hold nothing any more
+	var mine, old []*appsv1.ReplicaSet // old ones hold nothing any more
+	var fresh types.UID
 	for _, rs := range sets {
 		if !metav1.IsControlledBy(rs, d) {
 			continue
 		}
-		if rs.Name != name && *rs.Spec.Replicas == 0 && rs.Status.Replicas == 0 && rs.DeletionTimestamp == nil {
+		mine = append(mine, rs)
+		if rs.Name == name {
+			fresh = rs.UID
+		} else if *rs.Spec.Replicas == 0 && rs.Status.Replicas == 0 && rs.DeletionTimestamp == nil {
 			old = append(old, rs)
 		}
-		want := int32(0)
-		if rs.Name == name {
-			found, want = true, *d.Spec.Replicas
+	}
+	each, begin := wanted(d, mine, fresh)
+	for _, rs := range mine {
+		want := each[rs.UID]
+		if *rs.Spec.Replicas == want {
+			continue
 		}
-		if *rs.Spec.Replicas != want {
-			rs = rs.DeepCopy()
-			rs.Spec.Replicas = &want
-			if _, err := api.Update(ctx, rs, metav1.UpdateOptions{}); err != nil {
-				return err
-			}
+		rs = rs.DeepCopy()
+		rs.Spec.Replicas = &want
+		if _, err := api.Update(ctx, rs, metav1.UpdateOptions{}); err != nil {
+			return err
 		}
 	}
 	slices.SortStableFunc(old, func(a, b *appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
@@ -92,12 +97,12 @@ func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets 
 			return err
 		}
 	}
-	if found {
+	if fresh != "" {
 		return nil
 	}
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: d.Namespace, Labels: maps.Clone(d.Spec.Template.Labels), OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: d.Spec.Replicas, Selector: d.Spec.Selector.DeepCopy(), Template: *d.Spec.Template.DeepCopy()},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: &begin, Selector: d.Spec.Selector.DeepCopy(), Template: *d.Spec.Template.DeepCopy()},
 	}
 	rs.Spec.Selector = metav1.AddLabelToSelector(rs.Spec.Selector, templateHash, hash)
 	if rs.Spec.Template.Labels == nil {
