@@ -9,10 +9,10 @@ func (o *Offering) Short() bool { return !o.Available && !o.Opens.IsZero() && o.
 func (o *Offering) Passing() bool { return !o.Available && o.ForNow && o.Price > 0 }
 
 // Opened are types of which some offerings are open that are closed, and whether there are any. Types without are shared.
-func Opened(types []*Type, these func(*Offering) bool) (opened []*Type, found bool) {
+func Opened(types []*Type, these func(*Type, *Offering) bool) (opened []*Type, found bool) {
 	opened = types
 	for i, t := range types {
-		if !slices.ContainsFunc(t.Offerings, func(o Offering) bool { return these(&o) }) {
+		if !slices.ContainsFunc(t.Offerings, func(o Offering) bool { return these(t, &o) }) {
 			continue
 		}
 		if !found {
@@ -21,7 +21,7 @@ func Opened(types []*Type, these func(*Offering) bool) (opened []*Type, found bo
 		open := *t
 		open.Offerings = slices.Clone(t.Offerings)
 		for j := range open.Offerings {
-			if o := &open.Offerings[j]; these(o) {
+			if o := &open.Offerings[j]; these(t, o) {
 				o.Available, o.Unavailable = true, ""
 			}
 		}

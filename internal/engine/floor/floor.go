@@ -128,6 +128,7 @@ func least(emptied *pack.Problem, runs *plan.Plan, work int64) *Floor {
 func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
 	q, running := *p, catalog.MicroUSD(0)
 	zones := map[string][]cluster.PodRef{}
+	held := map[reserved]int{}
 	q.Nodes, q.Pending = nil, nil
 	for _, n := range p.Nodes {
 		if n.Claim == "" {
@@ -137,6 +138,9 @@ func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
 			continue
 		}
 		running += n.Price
+		if id := n.Labels[requirement.ReservationID]; id != "" {
+			held[reserved{id, n.InstanceType, n.Zone}]++
+		}
 		for _, pod := range n.Pods {
 			if pod.Daemon || pod.Mirror || pod.Terminating || pod.Class.Unplaceable != "" {
 				continue
@@ -154,8 +158,7 @@ func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
 	for _, pool := range p.Pools {
 		fresh := *pool
 		fresh.Used = nil
-		// What runs may be just what is closed: after an interruption its pool counts as empty for a while.
-		fresh.Types, _ = catalog.Opened(pool.Types, (*catalog.Offering).Passing)
+		fresh.Types = open(pool.Types, held)
 		q.Pools = append(q.Pools, &fresh)
 	}
 	runs := &plan.Plan{Price: running}
@@ -165,6 +168,25 @@ func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
 		})
 	}
 	return &q, runs
+}
+
+// reserved is what instances out of a reservation have in common.
+type reserved struct{ reservation, kind, zone string }
+
+// open are types with everything open that may run now: what is closed for a while (after an interruption its pool counts as empty)
+// and what the nodes hold of reservations.
+func open(types []*catalog.Type, held map[reserved]int) []*catalog.Type {
+	taken := func(t *catalog.Type, o *catalog.Offering) int { return held[reserved{o.ReservationID, t.Name, o.Zone}] }
+	opened, _ := catalog.Opened(types, func(t *catalog.Type, o *catalog.Offering) bool { return o.Passing() || taken(t, o) > 0 })
+	for i, t := range opened {
+		if t == types[i] {
+			continue
+		}
+		for j := range t.Offerings { // those of a copy
+			t.Offerings[j].Reservable += taken(t, &t.Offerings[j])
+		}
+	}
+	return opened
 }
 
 // Loosen is the problem with a kind of constraint taken from all pending pods; have counts the pods of each workload that had it.

@@ -79,6 +79,25 @@ func TestAShortageDoesNotRaiseTheFloor(t *testing.T) {
 	}
 }
 
+// What the nodes hold of a reservation is there for their pods, used up or not.
+func TestAReservationThatIsUsedUpCarriesItsPods(t *testing.T) {
+	const token = 10
+	p := running(8, token, func(*cluster.Class) {})
+	kind := p.Pools[0].Types[0]
+	kind.Offerings = append(kind.Offerings, catalog.Offering{
+		Zone: kind.Offerings[0].Zone, ZoneID: kind.Offerings[0].ZoneID, CapacityType: catalog.Reserved, ReservationID: "cr-1", Price: token, Unavailable: "the capacity reservation is used up",
+	})
+	for _, n := range p.Nodes {
+		n.InstanceType, n.Zone, n.CapacityType, n.Labels = kind.Name, kind.Offerings[0].Zone, catalog.Reserved, map[string]string{requirement.ReservationID: "cr-1"}
+	}
+	if f := floor.Least(p, 0); f.Bound > f.Running || f.Bound == 0 {
+		t.Errorf("the floor is %d, and the nodes cost %d", f.Bound, f.Running)
+	}
+	if n := kind.Offerings[len(kind.Offerings)-1].Reservable; n != 0 {
+		t.Errorf("the catalog's reservation holds %d now", n)
+	}
+}
+
 // Of many workloads those with the most pods are named.
 func TestTheLargestWorkloadsAreNamed(t *testing.T) {
 	p := running(10, 1_000_000, func(c *cluster.Class) {

@@ -77,7 +77,7 @@ func (g *priceGuard) ignoreShortage() bool {
 	for _, pool := range g.p.Pools {
 		usual := *pool
 		var lacking bool
-		usual.Types, lacking = catalog.Opened(pool.Types, (*catalog.Offering).Short)
+		usual.Types, lacking = catalog.Opened(pool.Types, func(_ *catalog.Type, o *catalog.Offering) bool { return o.Short() })
 		short = short || lacking
 		g.pools = append(g.pools, &usual)
 	}
