@@ -38,13 +38,16 @@ func Table(rows []*Row) *bench.Table {
 		} else {
 			cells = append(cells, "", "", "", "", "", "", "", "", "", "", "", "")
 		}
-		if u := r.Upstream; u != nil && l != nil {
-			bill, _ := u.Mean()
-			kerf, _ := l.Mean()
-			cells = append(cells, money(bill), fmt.Sprintf("%.2f", bill/kerf))
-		} else {
-			cells = append(cells, "", "")
+		bill, ratio := "", ""
+		if u := r.Upstream; u != nil {
+			theirs, _ := u.Mean()
+			bill = money(theirs)
+			if l != nil {
+				ours, _ := l.Mean()
+				ratio = fmt.Sprintf("%.2f", theirs/ours)
+			}
 		}
+		cells = append(cells, bill, ratio)
 		t.Rows = append(t.Rows, cells)
 	}
 	return t
