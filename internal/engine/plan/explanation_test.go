@@ -83,7 +83,7 @@ func TestTheSelectedPoolIsToldFirst(t *testing.T) {
 	want := []string{
 		`pool b13: is not ready: its EC2NodeClass "shop" does not exist`,
 		"no existing node is suited: no nodes",
-		"pools b1, b2, b3 and 2 more: the pod wants karpenter.sh/nodepool In b13, which their nodes do not have",
+		"pools b1, b2, b3 and 2 more: the pod wants karpenter.sh/nodepool In b13, which their nodes do not match",
 		"pool gpu: the pod does not tolerate its taint nvidia.com/gpu=true:NoSchedule",
 	}
 	if diff := cmp.Diff(want, text); diff != "" || left != 0 {

@@ -52,7 +52,7 @@ func (r Reason) shared() string {
 	case r.Pool == "":
 		return ""
 	case r.Code == LabelMismatch:
-		return fmt.Sprintf("the pod wants %s, which their nodes do not have", demandText(r.Key, r.Want))
+		return fmt.Sprintf("the pod wants %s, which their nodes do not match", demandText(r.Key, r.Want))
 	case r.Code == TaintNotTolerated:
 		return fmt.Sprintf("the pod does not tolerate their taint %s", taintText(r.Key, r.Value))
 	}
