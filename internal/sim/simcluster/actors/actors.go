@@ -64,13 +64,20 @@ type Actors struct {
 	lostSeen   time.Time            // when it was last looked for pods that have lost their owner or their node; the collector's too
 	lost       atomic.Bool          // an owner or a node has gone since
 	tried      map[types.UID]string // in what state of the nodes a pod was last found no node for; the scheduler's
-	needed     map[types.UID]needs  // what pods take of a node; the scheduler's
+	seats      map[string]*seat     // nodes by name as of the last look; the scheduler's
 	templates  map[types.UID]hashed // of deployments; the owners'
-	queued     turns                // of pods at the scheduler
-	bereft     turns                // of replica sets that have lost a pod
+	// settled are the nodes whose taints are as their state wants them, and chase nobody away; that of nodes only.
+	settled map[types.UID]*corev1.Node
+	queued  turns // of pods at the scheduler
+	bereft  turns // of replica sets that have lost a pod
+	// deploymentsDue and setsDue are the owners that something has happened to since they were last looked at.
+	deploymentsDue, setsDue marks[types.UID]
+	// seatsDue are the names of nodes where pods have changed since the scheduler looked last.
+	seatsDue marks[string]
 
 	factory     informers.SharedInformerFactory
 	pods        corelisters.PodLister
+	podIndex    cache.Indexer
 	nodes       corelisters.NodeLister
 	replicaSets appslisters.ReplicaSetLister
 	deployments appslisters.DeploymentLister
@@ -100,8 +107,12 @@ func Start(ctx context.Context, o Options) (*Actors, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Actors{o: o, orphans: map[types.UID]time.Time{}, templates: map[types.UID]hashed{}, factory: informers.NewSharedInformerFactory(o.Client, 0)}
+	c := &Actors{o: o, orphans: map[types.UID]time.Time{}, templates: map[types.UID]hashed{}, settled: map[types.UID]*corev1.Node{}, factory: informers.NewSharedInformerFactory(o.Client, 0)}
 	core, apps := c.factory.Core().V1(), c.factory.Apps().V1()
+	if err := core.Pods().Informer().AddIndexers(c.podIndexers()); err != nil {
+		return nil, fmt.Errorf("watch the cluster: %w", err)
+	}
+	c.podIndex = core.Pods().Informer().GetIndexer()
 	c.pods, c.nodes, c.claims, c.volumes = core.Pods().Lister(), core.Nodes().Lister(), core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister()
 	c.replicaSets, c.deployments, c.daemonSets = apps.ReplicaSets().Lister(), apps.Deployments().Lister(), apps.DaemonSets().Lister()
 	c.budgets = c.factory.Policy().V1().PodDisruptionBudgets().Lister()
@@ -120,8 +131,13 @@ func Start(ctx context.Context, o Options) (*Actors, error) {
 			return nil, fmt.Errorf("watch the cluster: %w", err)
 		}
 	}
-	if _, err := core.Pods().Informer().AddEventHandler(c.hear()); err != nil {
-		return nil, fmt.Errorf("watch the cluster: %w", err)
+	for _, x := range []struct {
+		informer cache.SharedIndexInformer
+		hears    cache.ResourceEventHandler
+	}{{core.Pods().Informer(), c.hear()}, {apps.ReplicaSets().Informer(), c.hearSets()}, {apps.Deployments().Informer(), c.hearDeployments()}} {
+		if _, err := x.informer.AddEventHandler(x.hears); err != nil {
+			return nil, fmt.Errorf("watch the cluster: %w", err)
+		}
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel

@@ -11,25 +11,21 @@ import (
 
 // runPods is what kubelets do: pods that are bound to a node begin to run, those that are to go end, those that end by
 // themselves do so. A node that is not ready does nothing.
+//
+// Cost: that of the pods to which something happens next.
 func (c *Actors) runPods(ctx context.Context) (time.Duration, error) {
-	pods, err := c.allPods()
+	pods, err := c.podsBy(unsettled, some)
 	if err != nil {
 		return 0, err
 	}
 	var next soonest
 	var now []*corev1.Pod
 	for _, p := range pods {
-		if p.Spec.NodeName == "" {
-			continue
-		}
 		n, err := c.nodes.Get(p.Spec.NodeName)
 		if err != nil || nodeReady(n) != corev1.ConditionTrue {
 			continue
 		}
-		due, act := c.due(p)
-		if act == nil {
-			continue
-		}
+		due, _ := c.due(p)
 		if wait := time.Until(due); wait > 0 {
 			next.in(wait)
 			continue

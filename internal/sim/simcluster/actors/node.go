@@ -12,11 +12,17 @@ import (
 )
 
 // keepNodes writes the taints that follow from a node's state, and takes pods away from nodes that do not let them stay.
+//
+// Cost: that of the nodes that have changed or chase pods away.
 func (c *Actors) keepNodes(ctx context.Context) (time.Duration, error) {
-	nodes, err := inOrder(c.nodes.List(labels.Everything()))
+	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return 0, err
 	}
+	if len(c.settled) > 2*len(nodes)+100 {
+		clear(c.settled) // most of them are gone
+	}
+	nodes, _ = inOrder(slices.DeleteFunc(nodes, func(n *corev1.Node) bool { return c.settled[n.UID] == n }), nil)
 	var errs []error
 	banned := map[string][]corev1.Taint{}
 	for _, n := range nodes {
@@ -31,6 +37,9 @@ func (c *Actors) keepNodes(ctx context.Context) (time.Duration, error) {
 			if t.Effect == corev1.TaintEffectNoExecute {
 				banned[n.Name] = append(banned[n.Name], t)
 			}
+		}
+		if len(banned[n.Name]) == 0 {
+			c.settled[n.UID] = n // the copy of one that was written is none of the lister's
 		}
 	}
 	if len(banned) == 0 {

@@ -23,8 +23,14 @@ const templateHash = "pod-template-hash"
 
 // keepOwners lets deployments have a replica set of their present template, which takes over from those of former ones step by
 // step, and replica sets as many pods as they want.
+//
+// Cost: that of the owners that something has happened to.
 func (c *Actors) keepOwners(ctx context.Context) (time.Duration, error) {
+	if !c.deploymentsDue.any() && !c.setsDue.any() {
+		return 0, nil
+	}
 	var errs []error
+	due := c.deploymentsDue.take()
 	deployments, err := inOrder(c.deployments.List(labels.Everything()))
 	if err != nil {
 		return 0, err
@@ -34,16 +40,25 @@ func (c *Actors) keepOwners(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	for _, d := range deployments {
-		errs = append(errs, passed(c.keepDeployment(ctx, d, sets)))
+		if !due[d.UID] {
+			continue
+		}
+		delete(due, d.UID)
+		if err := c.keepDeployment(ctx, d, sets); err != nil {
+			c.deploymentsDue.add(d.UID)
+			errs = append(errs, passed(err))
+		}
 	}
-	pods, err := c.allPods()
-	if err != nil {
+	for gone := range due {
+		delete(c.templates, gone)
+	}
+	if sets, err = c.takeSets(sets); err != nil {
 		return 0, err
 	}
-	owned := map[string][]*corev1.Pod{}
-	for _, p := range pods {
-		if o := metav1.GetControllerOf(p); o != nil {
-			owned[string(o.UID)] = append(owned[string(o.UID)], p)
+	owned := map[types.UID][]*corev1.Pod{}
+	for _, rs := range sets {
+		if owned[rs.UID], err = c.podsBy(byOwner, string(rs.UID)); err != nil {
+			return 0, err
 		}
 	}
 	slices.SortFunc(sets, func(a, b *appsv1.ReplicaSet) int {
@@ -51,9 +66,34 @@ func (c *Actors) keepOwners(ctx context.Context) (time.Duration, error) {
 	})
 	for _, rs := range sets {
 		c.bereft.drop(rs.UID)
-		errs = append(errs, passed(c.keepReplicas(ctx, rs, owned[string(rs.UID)])))
+		if err := c.keepReplicas(ctx, rs, owned[rs.UID]); err != nil {
+			c.setsDue.add(rs.UID)
+			errs = append(errs, passed(err))
+		}
 	}
 	return 0, errors.Join(errs...)
+}
+
+// takeSets are those of the replica sets that something has happened to, as they were seen. Those that have come or changed since then are
+// for the next look too.
+func (c *Actors) takeSets(seen []*appsv1.ReplicaSet) (out []*appsv1.ReplicaSet, err error) {
+	due := c.setsDue.take()
+	if len(due) == 0 {
+		return nil, nil
+	}
+	was := make(map[types.UID]*appsv1.ReplicaSet, len(due))
+	for _, rs := range seen {
+		if due[rs.UID] {
+			out, was[rs.UID] = append(out, rs), rs
+		}
+	}
+	now, err := c.replicaSets.List(labels.Everything())
+	for _, rs := range now {
+		if due[rs.UID] && was[rs.UID] != rs {
+			c.setsDue.add(rs.UID)
+		}
+	}
+	return out, err
 }
 
 func (c *Actors) keepDeployment(ctx context.Context, d *appsv1.Deployment, sets []*appsv1.ReplicaSet) error {
@@ -231,15 +271,18 @@ func (c *Actors) keepDaemons(ctx context.Context) (time.Duration, error) {
 	}
 	have := map[string]bool{}
 	for _, p := range pods {
-		if o := metav1.GetControllerOf(p); o != nil && o.Kind == "DaemonSet" && !ended(p) {
+		if o := metav1.GetControllerOfNoCopy(p); o != nil && o.Kind == "DaemonSet" && !ended(p) {
 			have[string(o.UID)+"/"+daemonNode(p)] = true
 		}
 	}
 	var errs []error
 	for _, d := range sets {
 		for _, n := range nodes {
+			if d.DeletionTimestamp != nil || have[string(d.UID)+"/"+n.Name] {
+				continue
+			}
 			p := daemonPod(d, n.Name)
-			if d.DeletionTimestamp != nil || have[string(d.UID)+"/"+n.Name] || !mayRun(p, n) {
+			if !mayRun(p, n) {
 				continue
 			}
 			_, err := c.o.Client.CoreV1().Pods(d.Namespace).Create(ctx, p, metav1.CreateOptions{})

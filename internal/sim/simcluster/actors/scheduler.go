@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -22,16 +20,13 @@ import (
 // the nodes that suit it the one with the most room left, as the default scheduler's strongest score has it; but first
 // the one it is nominated to. Preferences are not heard, and nobody is preempted.
 func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
-	pods, err := c.allPods()
+	pods, err := c.podsBy(unplaced, some)
 	if err != nil {
 		return 0, err
 	}
-	var waiting []*corev1.Pod
-	for _, p := range pods {
-		if p.Spec.NodeName == "" && p.DeletionTimestamp == nil && !ended(p) && p.Spec.SchedulerName == corev1.DefaultSchedulerName && len(p.Spec.SchedulingGates) == 0 {
-			waiting = append(waiting, p)
-		}
-	}
+	waiting := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool {
+		return p.Spec.SchedulerName != corev1.DefaultSchedulerName || len(p.Spec.SchedulingGates) > 0
+	})
 	if len(waiting) == 0 {
 		return 0, nil
 	}
@@ -42,7 +37,10 @@ func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	b := c.newBoard(nodes, pods)
+	b, err := c.newBoard(nodes, pods)
+	if err != nil {
+		return 0, err
+	}
 	state := b.state()
 	tried := map[types.UID]string{}
 	var errs []error
@@ -87,97 +85,6 @@ func (c *Actors) unschedulable(ctx context.Context, p *corev1.Pod, why string, a
 	set(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: why, LastTransitionTime: metav1.Now()})
 	_, err := c.o.Client.CoreV1().Pods(p.Namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
 	return err
-}
-
-// board is the cluster as the scheduler sees it at one look.
-type board struct {
-	seats    []*seat               // by name
-	expected map[*corev1.Pod]*seat // pods that are nominated and have no node
-	// guarded tells that some pod keeps others away from it.
-	guarded bool
-	needs   map[types.UID]needs // of all pods
-}
-
-// needs is what a pod takes of a node, in thousandths.
-type needs map[corev1.ResourceName]int64
-
-// seat is a node with the pods on it.
-type seat struct {
-	node *corev1.Node
-	pods []*corev1.Pod
-	due  []*corev1.Pod // nominated to it
-	free needs         // thousandths
-	most needs
-}
-
-func (c *Actors) newBoard(nodes []*corev1.Node, pods []*corev1.Pod) *board {
-	b := &board{expected: map[*corev1.Pod]*seat{}, needs: make(map[types.UID]needs, len(pods))}
-	for _, p := range pods {
-		if b.needs[p.UID] = c.needed[p.UID]; b.needs[p.UID] == nil {
-			b.needs[p.UID] = needsOf(p)
-		}
-	}
-	c.needed = b.needs
-	byName := map[string]*seat{}
-	for _, n := range nodes {
-		s := &seat{node: n, free: needs{}, most: needs{}}
-		for name, q := range n.Status.Allocatable {
-			s.free[name], s.most[name] = q.MilliValue(), q.MilliValue()
-		}
-		byName[n.Name] = s
-		b.seats = append(b.seats, s)
-	}
-	slices.SortFunc(b.seats, func(x, y *seat) int { return cmp.Compare(x.node.Name, y.node.Name) })
-	for _, p := range pods {
-		b.guarded = b.guarded || p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil
-		if s := byName[p.Spec.NodeName]; s != nil && !ended(p) {
-			s.take(p, b.needs[p.UID])
-		}
-		if s := byName[p.Status.NominatedNodeName]; s != nil && p.Spec.NodeName == "" && !ended(p) && p.DeletionTimestamp == nil {
-			s.due = append(s.due, p)
-			b.expected[p] = s
-		}
-	}
-	return b
-}
-
-// state is what the default scheduler tries refused pods again for, as far as the actors changes it: nodes that take pods.
-func (b *board) state() string {
-	var out strings.Builder
-	for _, s := range b.seats {
-		if admits(s.node, &corev1.Pod{}) {
-			fmt.Fprintf(&out, "%s %v %d;", s.node.UID, s.most, len(s.pods))
-		}
-	}
-	return out.String()
-}
-
-// leave ends the nomination of a pod that has a node.
-func (b *board) leave(p *corev1.Pod) {
-	if s := b.expected[p]; s != nil {
-		s.due = slices.DeleteFunc(s.due, func(o *corev1.Pod) bool { return o == p })
-		delete(b.expected, p)
-	}
-}
-
-// take counts a pod on a node.
-func (s *seat) take(p *corev1.Pod, want needs) {
-	s.pods = append(s.pods, p)
-	for name, n := range want {
-		s.free[name] -= n
-	}
-}
-
-func needsOf(p *corev1.Pod) needs {
-	out := needs{corev1.ResourcePods: 1000}
-	for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
-		out[name] = q.MilliValue()
-	}
-	return out
-}
-
-func (b *board) why() string {
-	return fmt.Sprintf("0/%d nodes are available", len(b.seats))
 }
 
 // best is the node that a pod goes to; nil if none suits it.

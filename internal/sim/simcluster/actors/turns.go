@@ -5,10 +5,7 @@ import (
 	"math"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 )
 
 // turns is who comes first where the real ones have queues: as things were heard of.
@@ -49,31 +46,4 @@ func (t *turns) turn(uid types.UID) int {
 		return n
 	}
 	return math.MaxInt
-}
-
-// hear gives pods their turn at the scheduler, and owners theirs when a pod of theirs goes.
-func (c *Actors) hear() cache.ResourceEventHandler {
-	goes := func(p *corev1.Pod) {
-		if o := metav1.GetControllerOf(p); o != nil {
-			c.bereft.note(o.UID)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.queued.note(obj.(*corev1.Pod).UID) },
-		UpdateFunc: func(before, after any) {
-			if p := after.(*corev1.Pod); p.DeletionTimestamp != nil && before.(*corev1.Pod).DeletionTimestamp == nil {
-				goes(p)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if d, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = d.Obj
-			}
-			p := obj.(*corev1.Pod)
-			c.queued.drop(p.UID)
-			if p.DeletionTimestamp == nil {
-				goes(p)
-			}
-		},
-	}
 }
