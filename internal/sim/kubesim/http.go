@@ -104,7 +104,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 		if err := t.fits(c.content); err != nil {
 			return err
 		}
-		return t.answer(w, r, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, func(content) (sent, error) { return c, nil }, dryRun))
+		return t.answer(w, r, http.StatusOK)(s.update(t.resource, t.namespace, t.name, t.sub, func(*object) (sent, error) { return c, nil }, dryRun))
 	case "patch":
 		modify, err := readPatch(r, t.resource)
 		if err != nil {

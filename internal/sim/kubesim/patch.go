@@ -1,7 +1,6 @@
 package kubesim
 
 import (
-	"encoding/json"
 	"net/http"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -14,7 +13,7 @@ import (
 // readPatch makes of a request what it does to an object.
 //
 // Errors: 415 for kinds of patches that the resource does not take.
-func readPatch(r *http.Request, res *resource) (func(content) (sent, error), error) {
+func readPatch(r *http.Request, res *resource) (func(*object) (sent, error), error) {
 	kind := types.PatchType(mediaType(r))
 	patch, err := readBody(r)
 	if err != nil {
@@ -45,12 +44,8 @@ func readPatch(r *http.Request, res *resource) (func(content) (sent, error), err
 	default:
 		return nil, unsupported(patchKinds(res)...)
 	}
-	return func(old content) (sent, error) {
-		text, err := json.Marshal(old)
-		if err != nil {
-			return sent{}, apierrors.NewInternalError(err)
-		}
-		now, err := apply(text)
+	return func(old *object) (sent, error) {
+		now, err := apply(old.raw())
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 			return sent{}, err
 		}

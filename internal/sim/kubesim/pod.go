@@ -3,12 +3,15 @@ package kubesim
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,46 +31,53 @@ func (s *Server) bind(t target, c content, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	var pod corev1.Pod
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(old.content, &pod); err != nil {
-		return apierrors.NewInternalError(err)
-	}
 	refused := func(why string) error {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, t.name, errors.New(why))
 	}
+	pod := old.at()
+	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 	switch {
-	case b.UID != "" && b.UID != pod.UID:
-		return refused(fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, pod.UID))
-	case pod.DeletionTimestamp != nil:
-		return refused(fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", pod.Name))
-	case pod.Spec.NodeName != "":
-		return refused(fmt.Sprintf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName))
+	case b.UID != "" && b.UID != pod.GetUID():
+		return refused(fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, pod.GetUID()))
+	case pod.GetDeletionTimestamp() != nil:
+		return refused(fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", pod.GetName()))
+	case node != "":
+		return refused(fmt.Sprintf("pod %s is already assigned to node %q", pod.GetName(), node))
 	case dryRun:
 		return nil
 	}
-	pod.Spec.NodeName = b.Target.Name
-	setCondition(&pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.o.Now())})
-	return s.putPodLocked(t.resource, &pod)
-}
-
-func (s *Server) putPodLocked(r *resource, p *corev1.Pod) error {
-	c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(p)
+	bound := shallow(old.content)
+	spec, status := fieldsIn(bound, "spec"), fieldsIn(bound, "status")
+	spec["nodeName"] = b.Target.Name
+	condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.o.Now())})
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	c["apiVersion"], c["kind"] = r.apiVersion(), r.kind
-	s.putLocked(r, c)
+	conditions, _ := status["conditions"].([]any)
+	status["conditions"] = withCondition(conditions, condition)
+	bound["spec"], bound["status"] = spec, status
+	s.putLocked(t.resource, bound)
 	return nil
 }
 
-func setCondition(p *corev1.Pod, c corev1.PodCondition) {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == c.Type {
-			p.Status.Conditions[i] = c
-			return
+// fieldsIn is a copy of the fields of a part of an object.
+func fieldsIn(c content, part string) map[string]any {
+	out := map[string]any{}
+	fields, _ := c[part].(map[string]any)
+	maps.Copy(out, fields)
+	return out
+}
+
+// withCondition puts a condition in the place of that of its type, or at the end.
+func withCondition(all []any, c map[string]any) []any {
+	all = slices.Clone(all)
+	for i := range all {
+		if m, ok := all[i].(map[string]any); ok && m["type"] == c["type"] {
+			all[i] = c
+			return all
 		}
 	}
-	p.Status.Conditions = append(p.Status.Conditions, c)
+	return append(all, c)
 }
 
 // evict deletes a pod if its disruption budget allows it.

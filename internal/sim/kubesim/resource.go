@@ -120,5 +120,38 @@ func builtIn() []*resource {
 	return append(out, &resource{group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions", kind: "CustomResourceDefinition", status: true, keepsStatus: true, generation: true, custom: &custom{}})
 }
 
-// same tells whether two values of JSON are equal.
-func same(a, b any) bool { return reflect.DeepEqual(a, b) }
+// same tells whether two values of JSON are equal. Those that objects share are so without a look inside.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		if reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() {
+			return true
+		}
+		for name, v := range a {
+			if w, ok := b[name]; !ok || !same(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		for i := range a {
+			if !same(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}

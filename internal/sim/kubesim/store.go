@@ -95,7 +95,7 @@ func (s *Server) putLocked(r *resource, c content) *object {
 func (s *Server) dropLocked(r *resource, old *object) *object {
 	u := old.at()
 	s.version++
-	gone := newObject(u.DeepCopy().Object, s.version)
+	gone := newObject(shallow(old.content), s.version)
 	delete(r.objects, key(u.GetNamespace(), u.GetName()))
 	s.tellLocked(r, change{version: gone.version, before: old, gone: gone, namespace: u.GetNamespace(), n: u.GetName()})
 	return gone

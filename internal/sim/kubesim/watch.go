@@ -245,7 +245,7 @@ func (s *Server) tell(r *resource, v *watcher, out *watchWriter, bookmark bool) 
 		case was && c.gone != nil:
 			out.object(watch.Deleted, c.gone)
 		case was: // it is no longer selected: the last state that was, with the version of now
-			out.object(watch.Deleted, newObject(c.before.at().DeepCopy().Object, c.version))
+			out.object(watch.Deleted, newObject(shallow(c.before.content), c.version))
 		}
 	}
 	if bookmark {

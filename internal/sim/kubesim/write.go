@@ -127,18 +127,18 @@ func (r *resource) validate(c, old content) error {
 	return apierrors.NewInvalid(r.gk(), u.GetName(), errs)
 }
 
-// update makes of an object what modify makes of a copy of it. sub says which part may be changed: status, or everything
-// but that.
+// update makes of an object what modify makes of it, which must not change what it gets. sub says which part may be changed:
+// status, or everything but that.
 //
 // Errors: 404; 409 if a resource version or UID is named and is another; 422 if the outcome breaks a rule.
-func (s *Server) update(r *resource, namespace, name, sub string, modify func(old content) (sent, error), dryRun bool) (*object, error) {
+func (s *Server) update(r *resource, namespace, name, sub string, modify func(old *object) (sent, error), dryRun bool) (*object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, err := r.find(namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	c, err := modify((&unstructured.Unstructured{Object: old.content}).DeepCopy().Object)
+	c, err := modify(old)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *Server) replaceLocked(r *resource, old *object, given sent, sub string,
 	if err != nil {
 		return nil, err
 	}
-	c = r.merged(c, before.DeepCopy().Object, sub)
+	c = r.merged(c, old.content, sub)
 	u = &unstructured.Unstructured{Object: c}
 	u.SetUID(before.GetUID())
 	u.SetResourceVersion(before.GetResourceVersion())
@@ -232,20 +232,40 @@ func noGrace(u *unstructured.Unstructured) bool {
 	return seconds == nil || *seconds == 0
 }
 
-// merged takes the part that a call may change from the new object and the rest from the old one.
+// merged takes the part that a call may change from the new object and the rest from the old one, with which it shares what is
+// below the fields of the metadata.
 func (r *resource) merged(now, old content, sub string) content {
-	if !r.status {
+	switch {
+	case !r.status:
+		return now
+	case sub != "status":
+		share(now, old, "status")
 		return now
 	}
-	if sub != "status" {
-		copyField(now, old, "status")
-		return now
-	}
+	out := shallow(old)
 	if r.custom == nil && r.plural != "poddisruptionbudgets" { // metadata of those built in may be changed on the way
-		old["metadata"] = now["metadata"]
+		out["metadata"] = now["metadata"]
 	}
-	copyField(old, now, "status")
-	return old
+	share(out, now, "status")
+	return out
+}
+
+// shallow is a copy of a stored object of which fields, and those of the metadata, may be set.
+func shallow(c content) content {
+	out := maps.Clone(c)
+	if meta, ok := c["metadata"].(map[string]any); ok {
+		out["metadata"] = maps.Clone(meta)
+	}
+	return out
+}
+
+// share makes a field of one object that of another, or removes it. It must not be changed any more.
+func share(to, from content, field string) {
+	if v, ok := from[field]; ok {
+		to[field] = v
+	} else {
+		delete(to, field)
+	}
 }
 
 // copyField makes a field of one object that of another, or removes it.
@@ -280,7 +300,7 @@ func (s *Server) removeLocked(r *resource, namespace, name string, o metav1.Dele
 	if err != nil {
 		return nil, false, err
 	}
-	u := old.at().DeepCopy()
+	u := &unstructured.Unstructured{Object: shallow(old.content)}
 	if err := r.meets(o.Preconditions, u); err != nil {
 		return nil, false, err
 	}
