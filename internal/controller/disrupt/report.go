@@ -122,7 +122,9 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, events.ConsolidationCandidate, events.ConsolidationCandidate, fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why))
+				t.say(v, name, events.ConsolidationCandidate, events.ConsolidationCandidate, func() string {
+					return fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why)
+				})
 			}
 		}
 	}
@@ -142,7 +144,7 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 			continue
 		}
 		text := "the policy Balanced accepts a consolidation that saves " + plan.Dollars(m.Saving) + "/h: " + m.Why
-		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, text)
+		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, func() string { return text })
 		if !pools[n.Pool] && t.limit.AllowN(t.l.Clock.Now(), 1) {
 			t.l.Recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)
 		}
@@ -177,18 +179,19 @@ func (t *reporter) forget() {
 
 // node says a sentence about a node, on it and on its claim, unless it was said lately.
 func (t *reporter) node(v *view, name, reason string, why disrupt.Reason) {
-	t.say(v, name, reason, string(why.Code)+why.Pod, "it stays: "+why.Text())
+	t.say(v, name, reason, string(why.Code)+why.Pod, func() string { return "it stays: " + why.Text() })
 }
 
-// say is node for any sentence; those of an event's reason with the same key are the same.
-func (t *reporter) say(v *view, name, reason, key, message string) {
+// say is node for any sentence; those of an event's reason with the same key are the same. It is worded only if it is said: most
+// sentences of a round were said in one before.
+func (t *reporter) say(v *view, name, reason, key string, message func() string) {
 	now := t.l.Clock.Now()
 	what := sentence{name, reason, key}
 	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !t.limit.AllowN(now, 2) {
 		return
 	}
 	t.said[what] = now
-	t.both(v, name, reason, message)
+	t.both(v, name, reason, message())
 }
 
 func (t *reporter) both(v *view, name, reason, message string) {
