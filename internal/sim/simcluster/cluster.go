@@ -137,7 +137,9 @@ func Start(t *testing.T, o Options) *Cluster {
 	h.Serve(KubernetesAddress, h.API)
 	t.Cleanup(h.API.Close)
 	config := h.config(KubernetesAddress, h.transport(h.Network.Dial))
-	if h.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+	compact := rest.CopyConfig(config) // as all others have it who ask for built-in kinds: objects are encoded once for all
+	compact.ContentType, compact.AcceptContentTypes = kruntime.ContentTypeProtobuf, kruntime.ContentTypeProtobuf+","+kruntime.ContentTypeJSON
+	if h.Kubernetes, err = kubernetes.NewForConfig(compact); err != nil {
 		t.Fatal(err)
 	}
 	if h.Client, err = client.New(config, client.Options{Scheme: scheme()}); err != nil {
