@@ -98,8 +98,9 @@ func (r *Runner) one(ctx context.Context, s *Spec, told func(Progress)) (*Result
 	c := r.Command()
 	var stderr bytes.Buffer
 	c.Stdin, c.Stderr = bytes.NewReader(input), &stderr
-	// A run is one goroutine after the other as far as can be: with one processor it is, and others have theirs.
-	c.Env = append(append(c.Environ(), "GOMAXPROCS=1", "GOGC=150", "GODEBUG=randautoseed=0,asyncpreemptoff=1"), c.Env...)
+	// A run is one goroutine after the other as far as can be: with one processor it is, and others have theirs. It makes much that is
+	// soon of no use, so it collects that seldom as long as it is small, and as often as it must from the limit on.
+	c.Env = append(append(c.Environ(), "GOMAXPROCS=1", "GOGC=400", "GOMEMLIMIT=1GiB", "GODEBUG=randautoseed=0,asyncpreemptoff=1"), c.Env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the caller, who tells it
 	out, err := c.StdoutPipe()
 	if err != nil {
