@@ -71,10 +71,10 @@ func (v *view) title(format string, args ...any) {
 	fmt.Fprintf(v.out, "\n%s\n", fmt.Sprintf(format, args...))
 }
 
-// bar shows how far the present step is.
+// bar shows how far the present step is. It is empty where there is nothing to do.
 func (v *view) bar(done, of int, rest string) {
 	const width = 28
-	filled := width
+	filled := 0
 	if of > 0 {
 		filled = min(width, width*done/of)
 	}

@@ -39,3 +39,16 @@ func TestLinesAreBrokenBetweenWords(t *testing.T) {
 		t.Errorf("%q", out.String())
 	}
 }
+
+func TestTheBarOfNothingIsEmpty(t *testing.T) {
+	for _, tc := range []struct {
+		done, of int
+		want     string
+	}{{0, 0, "[............................] 0/0"}, {1, 2, "[##############..............] 1/2"}, {2, 2, "[############################] 2/2"}} {
+		var out strings.Builder
+		newView(&out, true).bar(tc.done, tc.of, "pods")
+		if !strings.Contains(out.String(), tc.want) {
+			t.Errorf("%d of %d: %q, want %q", tc.done, tc.of, out.String(), tc.want)
+		}
+	}
+}
