@@ -174,7 +174,8 @@ func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (pla
 	fitting.And(buyable)
 	if !fitting.Any() {
 		offered.AndNot(buyable)
-		return plan.Reason{Code: plan.NoOffering, Types: offered.Count(), Detail: s.whyUnavailable(p, both, offered)}, 4
+		why, refused := s.whyUnavailable(p, both, offered)
+		return plan.Reason{Code: plan.NoOffering, Types: offered.Count(), Detail: why, Refused: refused}, 4
 	}
 	reserved := fitting.Count()
 	fitting.And(endless)

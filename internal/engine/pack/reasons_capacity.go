@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -150,8 +151,8 @@ func (s *solver) tooLarge(p *pool, types catalog.TypeSet, r int, x int64) plan.R
 	return reason
 }
 
-// whyUnavailable collects the words that the offerings give.
-func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types catalog.TypeSet) string {
+// whyUnavailable collects the words that the offerings give, and what they stand for.
+func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types catalog.TypeSet) (text string, refused plan.Refusals) {
 	type way struct {
 		zone, capacityType, reservation string
 		partition                       int32
@@ -161,11 +162,14 @@ func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types ca
 		cell := &p.cat.Cells[at]
 		allowed[way{cell.Zone, cell.CapacityType, cell.ReservationID, cell.Partition}] = true
 	}
-	words, short := map[string]bool{}, []sold{}
+	words, short, seen := map[string]bool{}, []sold{}, map[plan.Refusal]bool{}
 	for t := range types.Each {
 		for _, o := range p.cat.Types[t].Offerings {
 			if !allowed[way{o.Zone, o.CapacityType, o.ReservationID, o.Partition}] || o.Available {
 				continue
+			}
+			if o.Unavailable != "" {
+				seen[plan.Refusal{CapacityType: o.CapacityType, Why: o.Unavailable}] = true
 			}
 			if o.Short() {
 				short = append(short, sold{p.cat.Types[t].Name, o})
@@ -174,14 +178,14 @@ func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types ca
 			}
 		}
 	}
-	text := shortText(short)
+	text = shortText(short)
 	for _, w := range sortedKeys(words) {
 		if text != "" {
 			text += ", "
 		}
 		text += w
 	}
-	return text
+	return text, plan.RefusalsOf(slices.Collect(maps.Keys(seen)))
 }
 
 // sold is an offering with the name of its type.

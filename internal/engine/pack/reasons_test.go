@@ -1,10 +1,14 @@
 package pack_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 )
@@ -39,5 +43,19 @@ func TestAZoneThatAVolumeAsksForIsSaidToBeTheVolumes(t *testing.T) {
 				t.Errorf("%q: want %q, and not %q", text, test.want, test.not)
 			}
 		})
+	}
+}
+
+// TestARefusalIsAValue: who looks for the cause of a wait need not read the words.
+func TestARefusalIsAValue(t *testing.T) {
+	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	p := shortOf(now, 0, 0)
+	for _, x := range p.Pools[0].Types {
+		x.Offerings[0].Available, x.Offerings[0].Unavailable, x.Offerings[0].Opens = false, "quota exceeded", time.Time{}
+	}
+	want := []plan.Refusal{{CapacityType: catalog.Spot, Why: "quota exceeded"}}
+	out := pack.Solve(p)
+	if len(out.Unplaced) != 1 || !slices.ContainsFunc(out.Unplaced[0].Reasons, func(r plan.Reason) bool { return r.Code == plan.NoOffering && slices.Equal(r.Refused.All(), want) }) {
+		t.Errorf("%+v", out.Unplaced)
 	}
 }

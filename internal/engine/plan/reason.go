@@ -39,6 +39,9 @@ type Reason struct {
 	Have     string `json:"have,omitempty"`
 	Nearest  string `json:"nearest,omitempty"`
 	Detail   string `json:"detail,omitempty"`
+	// Refused is what keeps offerings that would do from being asked for, of NoOffering. It is for whoever looks for the cause in this
+	// process, and is not recorded: Detail says it.
+	Refused Refusals `json:"-"`
 	// Types counts how many instance types were left before this constraint.
 	Types int `json:"types,omitempty"`
 }
