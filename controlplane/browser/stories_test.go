@@ -132,7 +132,7 @@ func TestStories(t *testing.T) {
 	s.says("s-aws", "Notices of interruptions arrive by the queue shop.")
 	s.says("where", "us-east-1 · account 123456789012")
 	s.says("f-month", "$")
-	s.says("chart", "known since")
+	s.says("chart", "History since")
 	s.pictures("calm")
 
 	s.story("a node is opened by keyboard", func() {

@@ -31,7 +31,7 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 	problems := d.problems("overview")
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
-		Snapshot: d.cache.Snapshot, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
+		Snapshot: d.cache.Snapshot, Pools: problems.Pools, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
 		Held:     func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
 		Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
 		Interrupted: d.interrupted,
@@ -118,11 +118,12 @@ var interruptedKinds = map[awsqueue.Kind]overview.InterruptionKind{
 
 // interrupted are the nodes whose claims say that AWS takes their instances back or works on them.
 func (d *deps) interrupted(s *cluster.Snapshot) (out []overview.Interruption) {
+	claims := d.cache.ClaimsWith(index.InterruptedAnnotation, index.MaintenanceAnnotation)
+	if len(claims) == 0 {
+		return nil
+	}
 	for _, n := range s.Nodes {
-		if n.Claim == "" {
-			continue
-		}
-		claim := d.cache.Claim(n.Claim)
+		claim := claims[n.Claim]
 		if claim == nil {
 			continue
 		}
@@ -131,9 +132,12 @@ func (d *deps) interrupted(s *cluster.Snapshot) (out []overview.Interruption) {
 		if !taken && !scheduled {
 			continue
 		}
-		x := overview.Interruption{Node: n.Name, Claim: n.Claim, Kind: overview.WorkScheduled, Until: begins, Work: work}
+		news := awsqueue.ScheduledChange
 		if taken {
-			x.Kind = cmp.Or(interruptedKinds[awsqueue.Kind(why)], overview.TakenOtherwise)
+			news = awsqueue.Kind(why)
+		}
+		x := overview.Interruption{
+			Node: n.Name, Claim: n.Claim, Kind: cmp.Or(interruptedKinds[news], overview.TakenOtherwise), Event: interruption.EventOf(news), Until: begins, Work: work,
 		}
 		if x.Kind != overview.WorkScheduled {
 			x.Until, _ = deadline.Of(claim)

@@ -139,3 +139,13 @@ func Reasons() []Reason {
 		{ZonalShiftCleared, "NodePool", "it is no longer", false},
 	}
 }
+
+// tellOfInterruptions are the reasons by which AWS's doings with an instance are told.
+var tellOfInterruptions = map[string]bool{
+	AttachedVolumeUnhealthy: true, CapacityBlockExpiring: true, CapacityReservationInstanceInterrupted: true, InstanceGone: true, InstanceStopping: true,
+	InstanceTerminating: true, InstanceUnhealthy: true, MaintenanceOver: true, SpotInterrupted: true, SpotRebalanceRecommendation: true,
+	TerminatingOnInterruption: true,
+}
+
+// OfInterruption reports whether events of a reason tell what AWS does with an instance, or what is done because of that.
+func OfInterruption(reason string) bool { return tellOfInterruptions[reason] }

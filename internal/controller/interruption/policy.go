@@ -71,6 +71,9 @@ var rules = map[queue.Kind]rule{
 	},
 }
 
+// EventOf is the reason of the events that tell of a kind of message; empty where none does.
+func EventOf(kind queue.Kind) string { return rules[kind].event }
+
 // replaced is the rule for a rebalance recommendation where settings ask for replacement.
 func replaced(r rule) rule {
 	r.how, r.ahead, r.closes = graceful, true, true

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
 const (
@@ -20,15 +19,14 @@ const (
 	blockedFor = 2 * time.Minute
 )
 
-// blockers are what last blocked the removal of each node, by its name. Each decision finds the first reason that keeps a node, and
-// while moves are under way that is often one that passes: pods are expected on it, or go through it. A list that is made of one
-// decision alone would flicker.
-type blockers map[string]blocker
-
+// blocker is what last blocked the removal of a node; without a code where nothing did. Each decision finds the first reason that
+// keeps a node, and while moves are under way that is often one that passes: pods are expected on it, or go through it. A list that
+// is made of one decision alone would flicker.
 type blocker struct {
 	reason disrupt.Reason
 	saves  catalog.MicroUSD
-	at     time.Time // of the last decision that said so
+	// until is when it is told of no more, because decisions say something else meanwhile; the zero time while they say this.
+	until time.Time
 }
 
 // passing are the reasons that pass by themselves: nobody has to do anything about them, and they block nothing for long.
@@ -37,56 +35,56 @@ var passing = map[disrupt.Code]bool{
 	disrupt.PendingPods: true, disrupt.TakesPods: true, disrupt.OthersFollow: true, disrupt.NotLookedAt: true,
 }
 
-// see takes in what a decision says of the nodes.
-func (b blockers) see(d *disrupt.Decision, now time.Time) {
-	kept := make(map[string]bool, len(d.Kept))
-	for _, k := range d.Kept {
-		if len(k.Reasons) == 0 {
-			continue
-		}
-		r := k.Reasons[0]
-		was, known := b[k.Node]
-		switch {
-		case r.Code == disrupt.InProgress || r.Code == disrupt.Deleting:
-			continue // it is being saved
-		case !passing[r.Code] && k.Saves > 0:
-			b[k.Node] = blocker{reason: r, saves: k.Saves, at: now}
-		case !known || now.Sub(was.at) >= blockedFor:
-			continue
-		case !passing[r.Code] && r.Code != was.reason.Code:
-			continue // it is kept for a better reason, and saves nothing
-		}
-		kept[k.Node] = true
+// see takes in what a decision says of the node. The one before it was the newest until last.
+func (b *blocker) see(k disrupt.Kept, last, now time.Time) {
+	if len(k.Reasons) == 0 {
+		*b = blocker{}
+		return
 	}
-	for name := range b {
-		if !kept[name] {
-			delete(b, name)
-		}
+	r := k.Reasons[0]
+	switch {
+	case r.Code == disrupt.InProgress || r.Code == disrupt.Deleting:
+		*b = blocker{} // it is being saved
+	case !passing[r.Code] && k.Saves > 0:
+		*b = blocker{reason: r, saves: k.Saves}
+	case b.reason.Code == "" || !passing[r.Code] && r.Code != b.reason.Code:
+		*b = blocker{} // it is kept for a better reason, and saves nothing
+	case b.until.IsZero():
+		b.until = last.Add(blockedFor)
+	}
+	if b.over(now) {
+		*b = blocker{}
 	}
 }
 
-// lines adds up what could be saved, by what stands against it.
-func (b *blockers) lines(d *disrupt.Decision, p *pack.Problem, now time.Time) []Blocked {
-	out := []Blocked{}
-	if d == nil {
-		return out
+// over reports whether it is told of no more.
+func (b *blocker) over(now time.Time) bool { return !b.until.IsZero() && !now.Before(b.until) }
+
+// passes reports whether one of the blockers is over now.
+func (s *look) passes(now time.Time) bool {
+	return slices.ContainsFunc(s.nodes, func(k *known) bool { return k.blocker.over(now) })
+}
+
+// blocked adds up what could be saved, by what stands against it.
+func blocked(nodes []*known, now time.Time) []Blocked {
+	type key struct {
+		code disrupt.Code
+		by   string
 	}
-	if *b == nil {
-		*b = blockers{}
-	}
-	b.see(d, now)
-	at := map[[2]string]int{}
-	for _, n := range p.Nodes {
-		is, ok := (*b)[n.Name]
-		if !ok || n.Deleting || n.Leaving {
+	out, at := []Blocked{}, map[key]int{}
+	for _, k := range nodes {
+		is, n := &k.blocker, k.from
+		if is.over(now) {
+			*is = blocker{}
+		}
+		if is.reason.Code == "" || n.Deleting || n.Leaving {
 			continue
 		}
-		by, text := byWhom(is.reason, n.Pool)
-		key := [2]string{string(is.reason.Code), by}
-		i, ok := at[key]
+		of := key{is.reason.Code, byWhom(is.reason, n.Pool)}
+		i, ok := at[of]
 		if !ok {
-			i, at[key] = len(out), len(out)
-			out = append(out, Blocked{Code: key[0], By: by, Text: text})
+			i, at[of] = len(out), len(out)
+			out = append(out, Blocked{Code: string(of.code), By: of.by, Text: inWords(is.reason), Remedy: unblock(is.reason)})
 		}
 		out[i].Count++
 		out[i].Saves += is.saves
@@ -109,16 +107,24 @@ var ofAll = map[disrupt.Code]string{
 	disrupt.FewSpotTypes:   "too few types would be cheaper on spot",
 }
 
-// byWhom names the object that blocks, and says what it does in words that hold for all nodes that it blocks.
-func byWhom(r disrupt.Reason, pool string) (by, text string) {
+// byWhom names the object that blocks.
+func byWhom(r disrupt.Reason, pool string) string {
 	switch {
 	case r.Code == disrupt.DisruptionBudget && r.Want != "":
-		return r.Want, fmt.Sprintf("PodDisruptionBudget %s lets no pod be evicted now", r.Want)
+		return r.Want
 	case r.Pod != "":
-		return r.Pod, r.Text()
+		return r.Pod
 	}
-	if words, ok := ofAll[r.Code]; ok {
-		return pool, words
+	return pool
+}
+
+// inWords says what blocks, in words that hold for all nodes that it blocks.
+func inWords(r disrupt.Reason) string {
+	if r.Code == disrupt.DisruptionBudget && r.Want != "" {
+		return fmt.Sprintf("PodDisruptionBudget %s lets no pod be evicted now", r.Want)
 	}
-	return pool, r.Text()
+	if words, ok := ofAll[r.Code]; ok && r.Pod == "" {
+		return words
+	}
+	return r.Text()
 }

@@ -146,8 +146,8 @@ func causesOf(t Trouble) []object {
 // stuck is why pods of a class found no place in the last decision.
 type stuck struct {
 	why      string
-	notReady []string // pools that they might run on and that can't launch
-	refused  []string // why EC2 is asked for nothing of what they might run on
+	notReady []string       // pools that they might run on and that can't launch
+	refused  []plan.Refusal // of what they might run on
 }
 
 func stuckBy(u *plan.Unplaced) (out stuck) {
@@ -161,10 +161,16 @@ func stuckBy(u *plan.Unplaced) (out stuck) {
 		case plan.PoolNotReady:
 			out.notReady = append(out.notReady, r.Pool)
 		case plan.NoOffering:
-			out.refused = append(out.refused, r.Detail)
+			out.refused = append(out.refused, r.Refused.All()...)
 		}
 	}
 	return out
+}
+
+// stops reports whether it is for this closure that offerings are refused. One of subnets, zones or classes has no capacity type: it is
+// for all.
+func (c Closure) stops(r plan.Refusal) bool {
+	return c.Reason == r.Why && (c.CapacityType == "" || c.CapacityType == r.CapacityType)
 }
 
 // causes are the objects that may be why: a pool that can't launch, what EC2 refuses, and, while no decision says why, that EC2
@@ -174,7 +180,7 @@ func (s stuck) causes(closures []Closure, why string) (out []object) {
 		out = append(out, object{kindPool, pool})
 	}
 	for _, c := range closures {
-		if slices.ContainsFunc(s.refused, func(said string) bool { return c.Reason != "" && strings.Contains(said, c.Reason) }) {
+		if slices.ContainsFunc(s.refused, c.stops) {
 			out = append(out, object{kindEC2, c.Scope})
 		}
 	}

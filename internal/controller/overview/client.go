@@ -77,6 +77,9 @@ func (c *Client) merge(d *Document) {
 	} else {
 		d.History = slices.Concat(c.have.History, d.History)
 		d.Events = append(d.Events, c.have.Events...)
+		if d.Blocked == nil {
+			d.Blocked = c.have.Blocked
+		}
 	}
 	d.History = d.History[max(0, len(d.History)-historyMost):]
 	d.Events = d.Events[:min(len(d.Events), heardMost)]

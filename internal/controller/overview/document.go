@@ -25,7 +25,7 @@ type Document struct {
 	// Version is to be named in the next request. It is good for one process: another answers with everything.
 	Version string `json:"version"`
 	// Full is set where Nodes, Classes, History and Events are all there are. Otherwise they are those that are new or have changed,
-	// and Gone are the names of nodes that are no more. All other fields are complete.
+	// and Gone are the names of nodes that are no more. Blocked is null where it is the same as before. All other fields are complete.
 	Full    bool     `json:"full"`
 	Nodes   []*Node  `json:"nodes"`
 	Gone    []string `json:"gone,omitempty"`
@@ -37,6 +37,8 @@ type Document struct {
 
 	Bill    Bill    `json:"bill"`
 	History []Point `json:"history,omitempty"` // oldest first
+	// Since is when this replica started: the history is its own, and what was before is not in it.
+	Since time.Time `json:"since"`
 
 	// Interruptions are instances that AWS takes back or works on, the soonest first.
 	Interruptions []Interruption `json:"interruptions,omitempty"`
@@ -174,11 +176,12 @@ type Waiting struct {
 type Blocked struct {
 	Code string `json:"code"`
 	// By is the object that blocks: a PodDisruptionBudget or a pod as namespace/name, else the nodes' NodePool.
-	By    string           `json:"by,omitempty"`
-	Text  string           `json:"text"`
-	Nodes []string         `json:"nodes"` // some of them
-	Count int              `json:"count"`
-	Saves catalog.MicroUSD `json:"saves"`
+	By     string           `json:"by,omitempty"`
+	Text   string           `json:"text"`
+	Remedy string           `json:"remedy,omitempty"` // what would free them, where one object can be changed
+	Nodes  []string         `json:"nodes"`            // some of them
+	Count  int              `json:"count"`
+	Saves  catalog.MicroUSD `json:"saves"`
 }
 
 // Move is a disruption that is under way or about to begin.
@@ -238,8 +241,10 @@ type Trouble struct {
 type Event struct {
 	At      time.Time `json:"at"`
 	Warning bool      `json:"warning,omitempty"`
-	Kind    string    `json:"kind"`
-	Object  string    `json:"object"`
-	Reason  string    `json:"reason"`
-	Message string    `json:"message"`
+	// Interruption is set where it tells what AWS does with an instance.
+	Interruption bool   `json:"interruption,omitempty"`
+	Kind         string `json:"kind"`
+	Object       string `json:"object"`
+	Reason       string `json:"reason"`
+	Message      string `json:"message"`
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
+
+	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 const (
@@ -54,25 +56,18 @@ func (o *Overview) Start(ctx context.Context, c clock.WithTicker) {
 }
 
 func (o *Overview) sample(ctx context.Context) {
+	o.refresh(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.look(ctx)
-	p := o.seen.problem
+	o.look()
 	bill := o.seen.bill
 	if bill.Running == 0 && bill.Unpriced > 0 {
 		return // prices are not read yet
 	}
-	point := Point{At: o.seen.at.UTC(), Running: bill.Running, Worth: bill.Worth, Waiting: o.waitingPods(p)}
-	for _, n := range p.Nodes {
-		if n.Claim != "" {
-			point.Nodes++
-		}
-		point.Pods += len(n.Pods)
-	}
-	for _, name := range o.coming {
-		point.Pods -= len(o.nodes[name].waiting)
-	}
-	o.history.add(point)
+	without, coming := o.waitingPods()
+	o.history.add(Point{
+		At: o.seen.at.UTC(), Running: bill.Running, Worth: bill.Worth, Nodes: o.seen.sums.nodes, Pods: o.seen.sums.pods - coming, Waiting: without + coming,
+	})
 }
 
 // heard is a ring of events, oldest first.
@@ -90,7 +85,7 @@ func (o *Overview) Heard(object runtime.Object, eventType, reason, message strin
 	if o == nil {
 		return
 	}
-	e := Event{At: o.from.Now().UTC(), Warning: eventType == corev1.EventTypeWarning, Reason: reason, Message: message}
+	e := Event{At: o.from.Now().UTC(), Warning: eventType == corev1.EventTypeWarning, Interruption: events.OfInterruption(reason), Reason: reason, Message: message}
 	if m, err := meta.Accessor(object); err == nil {
 		e.Object = m.GetName()
 		if m.GetNamespace() != "" {

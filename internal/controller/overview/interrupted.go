@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
 // Interruption is an instance that AWS takes back, or works on at a time that it has named.
 type Interruption struct {
 	Node  string `json:"node"`
 	Claim string `json:"claim"`
-	// Kind is why.
-	Kind InterruptionKind `json:"kind"`
+	// Kind is why. Event is the reason of the events that tell of it.
+	Kind  InterruptionKind `json:"kind"`
+	Event string           `json:"event,omitempty"`
 	// Until is when the instance ends, or when the work on it begins; the zero time where it is not known.
 	Until time.Time `json:"until,omitzero"`
 	// From is when its pods begin to move, where that is to come.
@@ -95,35 +94,45 @@ func (i *Interruption) Progress() string {
 	return counted(i.Pods, "pod", "pods") + " still on it"
 }
 
-// interrupted are the problems that interruptions are: one for instances that AWS takes back, one for scheduled work.
+// kindsOfInterruptions are the kinds in the order of their problems, with what AWS does to instances of each.
+var kindsOfInterruptions = []struct {
+	kind            InterruptionKind
+	does, one, many string
+}{
+	{SpotTaken, "AWS takes back", "spot instance", "spot instances"},
+	{RiskRaised, "AWS may take back", "spot instance soon", "spot instances soon"},
+	{ReservationTaken, "AWS takes back", "reserved instance", "reserved instances"},
+	{TakenOtherwise, "AWS takes back", "instance", "instances"},
+	{WorkScheduled, "AWS works on", "instance", "instances"},
+}
+
+// interrupted are the problems that interruptions are: one for each kind.
 func interrupted(d *Document) (out []Problem) {
-	var taken, work []Interruption
-	for _, i := range d.Interruptions {
-		if i.Kind == WorkScheduled {
-			work = append(work, i)
-		} else {
-			taken = append(taken, i)
+	for _, k := range kindsOfInterruptions {
+		var all []Interruption
+		for _, i := range d.Interruptions {
+			if i.Kind == k.kind {
+				all = append(all, i)
+			}
 		}
-	}
-	if n := len(taken); n > 0 {
-		what := counted(n, "instance", "instances")
-		if !slices.ContainsFunc(taken, func(i Interruption) bool { return i.Kind != SpotTaken }) {
-			what = counted(n, "spot instance", "spot instances")
+		if len(all) == 0 {
+			continue
 		}
-		out = append(out, Problem{
-			Code: TakenBack, Level: Warn, Title: "AWS takes back " + what, Text: progress(taken), Until: taken[0].Until, Kind: "Node", Object: taken[0].Node,
-			Remedy: "none needed: pods move first; kubectl get events -A --field-selector reason=" + events.SpotInterrupted,
-		})
-	}
-	if n := len(work); n > 0 {
+		first := &all[0] // the soonest
 		p := Problem{
-			Code: Maintenance, Level: Warn, Title: "AWS works on " + counted(n, "instance", "instances"), Text: progress(work), Kind: "Node", Object: work[0].Node,
-			Remedy: "none needed: pods move first; kubectl describe nodeclaim " + work[0].Claim,
+			Code: TakenBack, Level: Warn, Title: k.does + " " + counted(len(all), k.one, k.many), Text: progress(all), Until: first.Until, Kind: "Node", Object: first.Node,
+			Remedy: "none needed: pods move first; kubectl describe nodeclaim " + first.Claim,
 		}
-		if at := work[0].Until; !at.IsZero() {
-			p.Title += " at " + at.UTC().Format("2 Jan 15:04 MST")
-			if n > 1 {
-				p.Title += " and later"
+		if first.Event != "" {
+			p.Remedy = "none needed: pods move first; kubectl get events -A --field-selector reason=" + first.Event
+		}
+		if k.kind == WorkScheduled {
+			p.Code, p.Until = Maintenance, time.Time{} // it is no end
+			if at := first.Until; !at.IsZero() {
+				p.Title += " at " + at.UTC().Format("2 Jan 15:04 MST")
+				if len(all) > 1 {
+					p.Title += " and later"
+				}
 			}
 		}
 		out = append(out, p)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
@@ -14,10 +13,11 @@ import (
 const archLabel = "kubernetes.io/arch"
 
 // show makes a node as readers see it.
-func (o *Overview) show(n *cluster.Node, kept disrupt.Kept) *Node {
+func (o *Overview) show(k *known) *Node {
+	n := k.from
 	out := &Node{
 		Name: n.Name, Claim: n.Claim, Pool: n.Pool, InstanceType: n.InstanceType, Zone: n.Zone, CapacityType: n.CapacityType, Arch: n.Labels[archLabel],
-		State: stateOf(n), Created: n.CreatedAt.UTC(), Price: n.Price,
+		State: stateOf(n), Created: n.CreatedAt.UTC(), Price: k.price, Hold: holdOf(k.kept),
 		CPU: amount(n, res.CPU), Memory: amount(n, res.Memory), Pods: amount(n, res.Pods),
 	}
 	for name := range n.Allocatable {
@@ -36,11 +36,16 @@ func (o *Overview) show(n *cluster.Node, kept disrupt.Kept) *Node {
 		out.Carries = append(out.Carries, [2]int{number, count})
 	}
 	slices.SortFunc(out.Carries, func(a, b [2]int) int { return a[0] - b[0] })
-	if len(kept.Reasons) > 0 {
-		r := kept.Reasons[0]
-		out.Hold = &Hold{Code: string(r.Code), Text: r.Text(), Pod: r.Pod, Saves: kept.Saves}
-	}
 	return out
+}
+
+// holdOf is what keeps a node; nil for nothing.
+func holdOf(kept disrupt.Kept) *Hold {
+	if len(kept.Reasons) == 0 {
+		return nil
+	}
+	r := kept.Reasons[0]
+	return &Hold{Code: string(r.Code), Text: r.Text(), Pod: r.Pod, Saves: kept.Saves}
 }
 
 func stateOf(n *cluster.Node) State {
@@ -77,6 +82,7 @@ type classes struct {
 	all  []*Class
 	ids  []string
 	from []uint64 // version in which each came
+	most int      // how many there may be until it is asked which still stand for a pod
 }
 
 // id is that of the class with a number; empty where there is none.
@@ -92,23 +98,27 @@ func newClasses() classes { return classes{byID: map[string]*Class{}} }
 // slackClasses is how many classes that no pod has any more are kept before all are numbered anew.
 const slackClasses = 1000
 
-// refit forgets all numbers once most of them stand for nothing; true if it did.
-func (c *classes) refit(p *pack.Problem) bool {
-	if len(c.all) < slackClasses {
+// refit forgets all numbers once most of them stand for nothing; true if it did. It looks at the pods only once there are twice as
+// many classes as it found last time.
+func (c *classes) refit(s *cluster.Snapshot) bool {
+	if len(c.all) < max(c.most, slackClasses) {
 		return false
 	}
 	live := map[string]bool{}
-	for _, n := range p.Nodes {
+	for _, n := range s.Nodes {
 		for _, pod := range n.Pods {
 			if !pod.Daemon && !pod.Mirror {
 				live[pod.Class.ID] = true
 			}
 		}
 	}
-	if len(c.all) < 2*len(live)+slackClasses {
+	most := 2*len(live) + slackClasses
+	if len(c.all) < most {
+		c.most = most
 		return false
 	}
 	*c = newClasses()
+	c.most = most
 	return true
 }
 

@@ -1,9 +1,11 @@
 package overview_test
 
 import (
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -37,15 +39,15 @@ type world struct {
 	underWay []controller.Command
 
 	interrupted func(*cluster.Snapshot) []overview.Interruption
-	asked       int // how often a problem was made
+	asked       int // how often the pools were read
 }
 
 func (w *world) overview() *overview.Overview {
 	return overview.New(overview.Sources{
 		Kerf: "test", Cluster: "shop",
 		Snapshot: func() *cluster.Snapshot { return w.snapshot },
+		Pools:    func(context.Context, *cluster.Snapshot) []*cluster.Pool { w.asked++; return w.pools },
 		Problem: func(_ context.Context, s *cluster.Snapshot) *pack.Problem {
-			w.asked++
 			return &pack.Problem{Now: w.now, Nodes: s.Nodes, Pending: s.Pending, Pools: w.pools}
 		},
 		Decision: func() *disrupt.Decision { return w.decision },
@@ -83,7 +85,7 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 1))
 	t.Logf("seed %d", seed)
-	w := &world{now: start, snapshot: &cluster.Snapshot{}}
+	w := &world{now: start, snapshot: &cluster.Snapshot{}, pools: []*cluster.Pool{{Name: "batch"}, {Name: "default", Limits: res.List{res.CPU: 1 << 20, res.Nodes: 100}}}}
 	o := w.overview()
 	server := httptest.NewServer(overview.Handler(o))
 	defer server.Close()
@@ -100,7 +102,11 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 			for i := range r.IntN(4) {
 				pods = append(pods, pod(class(fmt.Sprintf("app%d", r.IntN(30)), int64(100+r.IntN(3))), fmt.Sprintf("p%d-%d", step, i), name))
 			}
-			nodes[name] = node(name, catalog.MicroUSD(r.IntN(100)), pods...)
+			nodes[name] = node(name, catalog.MicroUSD(1+r.IntN(100)), pods...)
+			nodes[name].Pool = []string{"default", "batch", "gone"}[r.IntN(3)]
+			nodes[name].Deleting = r.IntN(4) == 0
+			nodes[name].CapacityType = []string{catalog.Spot, catalog.OnDemand, catalog.Reserved}[r.IntN(3)]
+			nodes[name].Capacity = res.List{res.CPU: int64(r.IntN(8000)), res.Memory: int64(r.IntN(1 << 30))}
 		}
 		w.snapshot = &cluster.Snapshot{Generation: uint64(step)}
 		w.decision = &disrupt.Decision{}
@@ -133,6 +139,10 @@ func TestChangesAddUpToTheWhole(t *testing.T) {
 		if g, f := asJSON(t, got), asJSON(t, want); g != f {
 			t.Fatalf("step %d: what adds up\n%s\nis not what is\n%s", step, g, f)
 		}
+		anew := w.overview().Document(t.Context(), "") // it has seen nothing of what was before
+		if g, f := asJSON(t, []any{got.Bill, got.Pools}), asJSON(t, []any{anew.Bill, anew.Pools}); g != f {
+			t.Fatalf("step %d: the sums that were kept up\n%s\nare not those of the nodes\n%s", step, g, f)
+		}
 	}
 }
 
@@ -159,7 +169,7 @@ func TestAReaderWhoKnowsEverythingIsToldNothing(t *testing.T) {
 		t.Errorf("nothing has changed, and it is told of %s", asJSON(t, second))
 	}
 	if w.asked != 1 {
-		t.Errorf("for a cluster that is the same %d problems were made, want 1", w.asked)
+		t.Errorf("for a cluster that is the same the pools were read %d times, want once", w.asked)
 	}
 	w.later(time.Minute)
 	w.snapshot = &cluster.Snapshot{Nodes: []*cluster.Node{w.snapshot.Nodes[0]}}
@@ -248,61 +258,6 @@ func TestWorkloadsAreNamed(t *testing.T) {
 	}
 }
 
-// BenchmarkPoll is what a reader who asks every two seconds costs a controller with 5,000 nodes and 100,000 pods: ns/op × 30 is
-// the cost a minute.
-func BenchmarkPoll(b *testing.B) {
-	w := &world{now: start, snapshot: &cluster.Snapshot{}}
-	classes := make([]*cluster.Class, 500)
-	for i := range classes {
-		classes[i] = class(fmt.Sprint("app", i), int64(100+i))
-	}
-	for i := range 5000 {
-		name := fmt.Sprintf("n%04d", i)
-		var pods []*cluster.Pod
-		for j := range 20 {
-			pods = append(pods, pod(classes[(i*7+j*13)%len(classes)], fmt.Sprintf("p-%d-%d", i, j), name))
-		}
-		w.snapshot.Nodes = append(w.snapshot.Nodes, node(name, 100, pods...))
-	}
-	o := w.overview()
-	version := o.Document(b.Context(), "").Version
-	for _, tc := range []struct {
-		name    string
-		changed int
-	}{{"rest", 0}, {"busy", 50}} {
-		b.Run(tc.name, func(b *testing.B) {
-			for i := range b.N {
-				w.later(2 * time.Second)
-				if tc.changed > 0 {
-					s := *w.snapshot
-					s.Nodes = slices.Clone(s.Nodes)
-					for j := range tc.changed {
-						at := (i*tc.changed + j) % len(s.Nodes)
-						n := *s.Nodes[at]
-						s.Nodes[at] = &n
-					}
-					w.snapshot = &s
-				}
-				d := o.Document(b.Context(), version)
-				version = d.Version
-				if _, err := json.Marshal(d); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("first", func(b *testing.B) {
-		for range b.N {
-			d := o.Document(b.Context(), "")
-			out, err := json.Marshal(d)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(len(out))/1e6, "MB")
-		}
-	})
-}
-
 func TestWhatBecomesOfThePodsOfAnInterruptedNode(t *testing.T) {
 	web := class("web", 500)
 	leaving := node("a", 10, pod(web, "web-1", "a"), pod(web, "web-2", "a"))
@@ -346,5 +301,54 @@ func TestANodeKeepsTheLastPriceThatWasKnown(t *testing.T) {
 	w.later(time.Minute)
 	if d := o.Document(t.Context(), ""); d.Bill.Running != 10 || d.Bill.Unpriced != 0 || d.Nodes[0].Price != 10 {
 		t.Errorf("the bill is %+v, the node costs %d", d.Bill, d.Nodes[0].Price)
+	}
+}
+
+// TestReadersAreGivenTheSameBytes: what was made for one is not made again for others.
+func TestReadersAreGivenTheSameBytes(t *testing.T) {
+	w := &world{now: start, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{node("a", 10)}}}
+	o := w.overview()
+	server := httptest.NewServer(overview.Handler(o))
+	defer server.Close()
+	read := func(since, encoding string) (string, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+overview.Path+"?since="+since, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept-Encoding", encoding)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		var in io.Reader = resp.Body
+		if resp.Header.Get("Content-Encoding") == "gzip" {
+			if in, err = gzip.NewReader(in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := overview.Document{}
+		if err := json.Unmarshal(text, &d); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(text)), d.Version
+	}
+	whole, version := read("", "gzip")
+	for _, encoding := range []string{"gzip", "identity", "gzip"} {
+		if again, _ := read("", encoding); again != whole {
+			t.Errorf("with the encoding %s the answer is\n%s\nand not\n%s", encoding, again, whole)
+		}
+	}
+	o.Heard(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, "Normal", "Tested", "it is new")
+	if same, _ := read("", "gzip"); same != whole {
+		t.Errorf("within a second another answer is made: %s", same)
+	}
+	w.later(2 * time.Second)
+	if news, _ := read(version, "gzip"); !strings.Contains(news, "it is new") || strings.Contains(news, `"name":"a"`) {
+		t.Errorf("what is new is %s", news)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // Problem is something that is not as it should be. What counts as one is decided here, for the page, kerf top and kerf status.
@@ -95,7 +94,7 @@ var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.Condit
 
 // behind is what is behind a document.
 type behind struct {
-	unwell    []*Node               // nodes that may be a problem
+	unwell    []*known              // nodes that may be a problem
 	stuck     func(class int) stuck // why pods of a class found no place
 	launching func(node string) bool
 }
@@ -106,20 +105,23 @@ func problems(d *Document, b behind) []Problem {
 	out.addAll(interrupted(d))
 	for _, s := range d.Services {
 		if !s.Answers {
-			out.add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + strings.ToUpper(s.Name) + ": calls fail", Text: s.Error, Since: s.Since, Kind: kindAWS, Object: s.Name, Remedy: "kerf doctor"})
+			out.add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + strings.ToUpper(s.Name) + ": calls fail", Text: s.Error, Since: s.Since, Kind: kindAWS, Object: s.Name, Remedy: "Kerf asks again by itself; kerf doctor"})
 		}
 	}
 	troubled := map[object]bool{}
 	for _, t := range d.Troubles {
 		troubled[object{t.Kind, t.Name}] = true
-		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: "kubectl describe " + strings.ToLower(t.Kind) + " " + t.Name}
+		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: t.remedy()}
+		if so := t.consequence(); so != "" {
+			p.Text += "; " + so
+		}
 		if t.Kind == kindClaim || slices.Contains(informing, t.Condition) {
 			p.Level = Warn
 		}
 		out.add(p, causesOf(t)...)
 	}
 	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !slices.ContainsFunc(d.Troubles, func(t Trouble) bool { return t.Condition == awsv1.ConditionTypeInterruptionQueueReady }) {
-		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
+		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message + "; " + withoutNotice, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
 	}
 	for _, pool := range d.Pools {
 		if pool.NotReady != "" && !troubled[object{kindPool, pool.Name}] {
@@ -127,8 +129,8 @@ func problems(d *Document, b behind) []Problem {
 		}
 	}
 	for _, c := range d.Closures {
-		if title := refused(c); title != "" {
-			out.add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: kindEC2, Object: c.Scope, Remedy: "kerf doctor"})
+		if title, remedy := c.refused(); title != "" {
+			out.add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: kindEC2, Object: c.Scope, Remedy: remedy})
 		}
 	}
 	out.withoutNode(d, b.stuck)
@@ -141,7 +143,7 @@ func problems(d *Document, b behind) []Problem {
 		for _, resource := range slices.Sorted(maps.Keys(pool.Limits)) {
 			limit, used := pool.Limits[resource], pool.Used[resource]
 			if limit > 0 && used >= limit-limit/100*(100-nearLimit) {
-				out.add(Problem{Code: LimitReached, Level: Warn, Title: fmt.Sprintf("NodePool %s uses %d %% of its limit of %s", pool.Name, int64(100*float64(used)/float64(limit)), resource), Kind: kindPool, Object: pool.Name, Remedy: "kubectl edit nodepool " + pool.Name + " (raise spec.limits." + resource + ")"})
+				out.add(Problem{Code: LimitReached, Level: Warn, Title: fmt.Sprintf("NodePool %s uses %d %% of its limit of %s", pool.Name, int64(100*float64(used)/float64(limit)), resource), Text: "beyond it no node is launched, and pods wait", Kind: kindPool, Object: pool.Name, Remedy: "kubectl edit nodepool " + pool.Name + " (raise spec.limits." + resource + ")"})
 			}
 		}
 	}
@@ -247,10 +249,10 @@ func (f *found) unlaunched(d *Document, launching func(string) bool) {
 }
 
 // nodeProblems joins nodes that have the same problem: when a zone fails, hundreds do.
-func nodeProblems(d *Document, nodes []*Node, troubled map[object]bool) (out []Problem) {
+func nodeProblems(d *Document, nodes []*known, troubled map[object]bool) (out []Problem) {
 	var slow, sick []*Node
-	for _, n := range nodes {
-		switch n.State {
+	for _, k := range nodes {
+		switch n := k.shown; n.State {
 		case Joining, Starting:
 			if d.At.Sub(n.Created) >= joinsWithin && !troubled[object{kindClaim, n.Claim}] {
 				slow = append(slow, n)
@@ -262,14 +264,14 @@ func nodeProblems(d *Document, nodes []*Node, troubled map[object]bool) (out []P
 	}
 	if len(slow) > 0 {
 		n := slices.MinFunc(slow, func(a, b *Node) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name)) })
-		p := Problem{Code: SlowToJoin, Level: Bad, Title: counted(len(slow), "instance has not become a ready node", "instances have not become ready nodes"), Text: names(slow), Since: n.Created, Kind: "Node", Object: n.Name, Remedy: "kerf doctor; kubectl get nodeclaims -o wide"}
+		p := Problem{Code: SlowToJoin, Level: Bad, Title: counted(len(slow), "instance has not become a ready node", "instances have not become ready nodes"), Text: names(slow) + cost(slow), Since: n.Created, Kind: "Node", Object: n.Name, Remedy: "kerf doctor; kubectl get nodeclaims -o wide"}
 		if n.Claim != "" {
 			p.Remedy = "kerf doctor; kubectl describe nodeclaim " + n.Claim
 		}
 		out = append(out, p)
 	}
 	if len(sick) > 0 {
-		p := Problem{Code: NodeNotReady, Level: Warn, Title: counted(len(sick), "node is", "nodes are") + " not ready", Text: names(sick), Kind: "Node", Object: sick[0].Name, Remedy: "kubectl describe node " + sick[0].Name}
+		p := Problem{Code: NodeNotReady, Level: Warn, Title: counted(len(sick), "node is", "nodes are") + " not ready", Text: names(sick) + carried(sick), Kind: "Node", Object: sick[0].Name, Remedy: "kubectl describe node " + sick[0].Name}
 		if len(sick) == 1 && sick[0].Claim == "" {
 			p.Text += ", which Kerf did not launch"
 		}
@@ -288,21 +290,6 @@ func names(nodes []*Node) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// refused names what EC2 refuses as a whole; empty for a type in a zone that has no capacity, which is everyday.
-func refused(c Closure) string {
-	switch c.Scope {
-	case "quota":
-		return "EC2 refuses launches: a quota of the account is reached"
-	case "subnet":
-		return "EC2 refuses launches in " + plan.Count(c.Count, "subnet")
-	case "capacity-type":
-		return "EC2 refuses " + c.CapacityType + " launches"
-	case "class":
-		return "EC2 refuses launches of " + counted(c.Count, "EC2NodeClass", "EC2NodeClasses")
-	}
-	return ""
 }
 
 // counted is a number with what it counts.

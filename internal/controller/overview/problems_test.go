@@ -13,7 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // TestProblems has one thing that is wrong in each row, and what is said of it.
@@ -29,7 +29,7 @@ func TestProblems(t *testing.T) {
 		"nothing": {},
 		"a service that answers, and one that does not": {
 			d:    Document{Services: []Service{{Name: "EC2", Answers: true}, {Name: "SQS", Error: "ReceiveMessage: AccessDenied", Since: old}}},
-			want: []string{"problem AWSServiceFails AWS SQS: AWS SQS: calls fail; ReceiveMessage: AccessDenied; kerf doctor"},
+			want: []string{"problem AWSServiceFails AWS SQS: AWS SQS: calls fail; ReceiveMessage: AccessDenied; Kerf asks again by itself; kerf doctor"},
 		},
 		"a class that is not ready, once": {
 			d: Document{
@@ -47,13 +47,13 @@ func TestProblems(t *testing.T) {
 				Queue:    &Queue{Name: "q", Message: "no rule"},
 			},
 			want: []string{
-				"warning ConditionNotTrue EC2NodeClass a: EC2NodeClass a: InterruptionQueueReady is not true; no rule; kubectl describe ec2nodeclass a",
+				"warning ConditionNotTrue EC2NodeClass a: EC2NodeClass a: InterruptionQueueReady is not true; no rule; without it spot instances end with no time for their pods to move; kerf doctor; the queue and its rules are written by kerf stack",
 				"warning ConditionNotTrue NodeClaim c: NodeClaim c: Launched is not true; m; kubectl describe nodeclaim c",
 			},
 		},
 		"a queue": {
 			d:    Document{Queue: &Queue{Name: "q", Message: "it does not exist"}},
-			want: []string{"warning QueueNotReady Queue q: The interruption queue q is not ready; it does not exist; kerf doctor"},
+			want: []string{"warning QueueNotReady Queue q: The interruption queue q is not ready; it does not exist; without it spot instances end with no time for their pods to move; kerf doctor"},
 		},
 		"pods without a node: the oldest is named, and those that are not listed count": {
 			d: Document{WaitingMore: 5, Waiting: []Waiting{
@@ -71,16 +71,16 @@ func TestProblems(t *testing.T) {
 		"nodes that are slow to join; one with a condition has its own line": {
 			d: Document{Troubles: []Trouble{{Kind: "NodeClaim", Name: "c3", Condition: "Registered", Message: "m"}}},
 			nodes: []*Node{
-				{Name: "n1", Claim: "c1", State: Joining, Created: fresh}, {Name: "n2", Claim: "c2", State: Joining, Created: old}, {Name: "n3", Claim: "c3", State: Starting, Created: old},
+				{Name: "n1", Claim: "c1", State: Joining, Created: fresh}, {Name: "n2", Claim: "c2", State: Joining, Created: old, Price: 64_100}, {Name: "n3", Claim: "c3", State: Starting, Created: old},
 			},
 			want: []string{
-				"problem NodesSlowToJoin Node n2: 1 instance has not become a ready node; n2; kerf doctor; kubectl describe nodeclaim c2",
+				"problem NodesSlowToJoin Node n2: 1 instance has not become a ready node; n2; it costs $0.0641/h meanwhile; kerf doctor; kubectl describe nodeclaim c2",
 				"warning ConditionNotTrue NodeClaim c3: NodeClaim c3: Registered is not true; m; kubectl describe nodeclaim c3",
 			},
 		},
 		"many nodes that are not ready are one problem": {
-			nodes: []*Node{{Name: "a", State: NotReady}, {Name: "b", State: NotReady}, {Name: "c", State: NotReady}, {Name: "d", State: NotReady}, {Name: "e", State: NotReady}, {Name: "f", State: NotReady}},
-			want:  []string{"warning NodesNotReady Node a: 6 nodes are not ready; a, b, c, d, e and 1 more; kubectl describe node a"},
+			nodes: []*Node{{Name: "a", State: NotReady}, {Name: "b", State: NotReady}, {Name: "c", State: NotReady}, {Name: "d", State: NotReady}, {Name: "e", State: NotReady}, {Name: "f", State: NotReady, Pods: Amount{Used: 3}}},
+			want:  []string{"warning NodesNotReady Node a: 6 nodes are not ready; a, b, c, d, e and 1 more; 3 pods are there; kubectl describe node a"},
 		},
 		"what EC2 refuses as a whole; capacity that is short is everyday": {
 			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}, {Scope: "capacity-type", CapacityType: "spot", Reason: "no role", Count: 1}}},
@@ -89,7 +89,7 @@ func TestProblems(t *testing.T) {
 		"a limit: 95 of 100 is near, 94 is not": {
 			d: Document{Pools: []Pool{{Name: "p", Limits: map[string]int64{"cpu": 100_000, "memory": 100}, Used: map[string]int64{"cpu": 95_000, "memory": 94}}}},
 			want: []string{
-				"warning NodePoolLimit NodePool p: NodePool p uses 95 % of its limit of cpu; ; kubectl edit nodepool p (raise spec.limits.cpu)",
+				"warning NodePoolLimit NodePool p: NodePool p uses 95 % of its limit of cpu; beyond it no node is launched, and pods wait; kubectl edit nodepool p (raise spec.limits.cpu)",
 			},
 		},
 		"a broken class: its pool and the pods that wait for it follow, other pods do not": {
@@ -107,7 +107,7 @@ func TestProblems(t *testing.T) {
 			},
 			stuck: map[int]stuck{0: {notReady: []string{"p"}}},
 			want: []string{
-				"problem ConditionNotTrue EC2NodeClass c: EC2NodeClass c: AMIsReady is not true; no image; kubectl describe ec2nodeclass c",
+				"problem ConditionNotTrue EC2NodeClass c: EC2NodeClass c: AMIsReady is not true; no image; correct spec.amiSelectorTerms, or what it names in AWS; kubectl edit ec2nodeclass c; kerf doctor",
 				"> problem PodsWithoutNode Pod a/b: 3 pods wait and no node is on its way; ; kerf explain pod a/b",
 				"> problem NodePoolNotReady NodePool p: NodePool p can't launch nodes; ; kubectl describe nodepool p",
 				"> problem NodePoolNotReady NodePool q: NodePool q can't launch nodes; ; kubectl describe nodepool q",
@@ -121,7 +121,7 @@ func TestProblems(t *testing.T) {
 				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Node: "launching"}, {Class: 1, Pod: "a/c", Count: 1, Since: old}, {Class: 2, Pod: "a/d", Count: 1, Since: old, Node: "joining"}},
 			},
 			want: []string{
-				"problem AWSServiceFails AWS EC2: AWS EC2: calls fail; CreateFleet: 503; kerf doctor",
+				"problem AWSServiceFails AWS EC2: AWS EC2: calls fail; CreateFleet: 503; Kerf asks again by itself; kerf doctor",
 				"> problem PodsWithoutNode Pod a/c: 1 pod waits and no node is on its way; no decision has been made about them yet; kerf explain pod a/c",
 				"> problem PodsWithoutNode Pod a/b: 2 pods wait for instances that are not launched; they are launched as soon as EC2 answers; kerf explain pod a/b",
 			},
@@ -131,23 +131,41 @@ func TestProblems(t *testing.T) {
 				Closures: []Closure{{Scope: "quota", CapacityType: "on-demand", Reason: "VcpuLimitExceeded", Count: 1}},
 				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Why: "none can be launched now: VcpuLimitExceeded"}},
 			},
-			stuck: map[int]stuck{0: {refused: []string{"400 of 400: VcpuLimitExceeded"}}},
+			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "VcpuLimitExceeded"}}}},
 			want: []string{
-				"problem LaunchesRefused EC2 quota: EC2 refuses launches: a quota of the account is reached; VcpuLimitExceeded; kerf doctor",
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise the quota of vCPUs in the AWS console, Service Quotas; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"> problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: VcpuLimitExceeded; kerf explain pod a/b",
+			},
+		},
+		"a refusal of another capacity type, and one whose words are part of others, are no cause": {
+			d: Document{
+				Closures: []Closure{{Scope: "quota", CapacityType: "spot", Reason: "quota exceeded", Count: 1}, {Scope: "class", Reason: "quota", Count: 1}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Why: "none can be launched now: quota exceeded"}},
+			},
+			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "quota exceeded"}}}},
+			want: []string{
+				"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/b",
+				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise the quota of vCPUs in the AWS console, Service Quotas; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"warning LaunchesRefused EC2 class: EC2 refuses launches of 1 EC2NodeClass; quota; kerf doctor",
 			},
 		},
 		"capacity that is short, and pods that wait for it": {
 			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}}, Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
 			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits and no node is on its way; EC2 has no capacity now for what was asked: 9 instance types in their zones; Kerf asks for others, and for these again later; kerf explain pod a/b"},
 		},
-		"a spot instance is taken back, and work is scheduled": {
+		"what AWS interrupts, kind by kind": {
 			d: Document{Interruptions: []Interruption{
-				{Node: "n1", Claim: "c1", Kind: SpotTaken, Until: now.Add(time.Minute), Pods: 3, Room: RoomComing}, {Node: "n2", Claim: "c2", Kind: WorkScheduled, Until: now.Add(48 * time.Hour), From: now.Add(47 * time.Hour), Pods: 1},
+				{Node: "n1", Claim: "c1", Kind: SpotTaken, Event: "SpotInterrupted", Until: now.Add(time.Minute), Pods: 3, Room: RoomComing},
+				{Node: "n2", Claim: "c2", Kind: WorkScheduled, Event: "InstanceUnhealthy", Until: now.Add(48 * time.Hour), From: now.Add(47 * time.Hour), Pods: 1},
+				{Node: "n3", Claim: "c3", Kind: RiskRaised, Event: "SpotRebalanceRecommendation", Room: RoomReady, Pods: 1},
+				{Node: "n4", Claim: "c4", Kind: RiskRaised, Event: "SpotRebalanceRecommendation"},
+				{Node: "n5", Claim: "c5", Kind: ReservationTaken, Event: "CapacityReservationInstanceInterrupted", Until: now.Add(time.Minute)},
 			}},
 			want: []string{
 				"warning SpotInterruption Node n1: AWS takes back 1 spot instance; n1: 3 pods still on it; the node that replaces it is on its way; none needed: pods move first; kubectl get events -A --field-selector reason=SpotInterrupted",
-				"warning ScheduledMaintenance Node n2: AWS works on 1 instance at 3 Mar 12:00 UTC; n2: 1 pod moves from 3 Mar 11:00 UTC on; none needed: pods move first; kubectl describe nodeclaim c2",
+				"warning SpotInterruption Node n3: AWS may take back 2 spot instances soon; n3: 1 pod still on it; room elsewhere is ready, and they move now\nn4: its pods have moved; none needed: pods move first; kubectl get events -A --field-selector reason=SpotRebalanceRecommendation",
+				"warning SpotInterruption Node n5: AWS takes back 1 reserved instance; n5: its pods have moved; none needed: pods move first; kubectl get events -A --field-selector reason=CapacityReservationInstanceInterrupted",
+				"warning ScheduledMaintenance Node n2: AWS works on 1 instance at 3 Mar 12:00 UTC; n2: 1 pod moves from 3 Mar 11:00 UTC on; none needed: pods move first; kubectl get events -A --field-selector reason=InstanceUnhealthy",
 			},
 		},
 		"no price": {
@@ -166,11 +184,15 @@ func TestProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.d.At = now
 			got := []string{}
+			var unwell []*known
+			for _, n := range tc.nodes {
+				unwell = append(unwell, &known{shown: n})
+			}
 			known := []string{}
 			for _, c := range ProblemCodes() {
 				known = append(known, c.Code)
 			}
-			for _, p := range problems(&tc.d, behind{unwell: tc.nodes, stuck: func(class int) stuck { return tc.stuck[class] }, launching: func(name string) bool { return name == "launching" }}) {
+			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, launching: func(name string) bool { return name == "launching" }}) {
 				got = append(got, line(p))
 				for _, f := range p.Follows {
 					got = append(got, "> "+line(f))
@@ -205,15 +227,14 @@ func TestThePageHasEveryCode(t *testing.T) {
 
 // TestALineOfManyNodesHasFiguresOfNone: what is said of one node would be wrong of the others.
 func TestALineOfManyNodesHasFiguresOfNone(t *testing.T) {
-	var b blockers
-	d := &disrupt.Decision{}
-	p := &pack.Problem{}
+	d, s := &disrupt.Decision{}, &cluster.Snapshot{}
 	for i, saves := range []string{"0.0066", "0.0500"} {
 		name := fmt.Sprint("n", i)
-		p.Nodes = append(p.Nodes, &cluster.Node{Name: name, Pool: "p"})
+		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, Pool: "p"})
 		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Saves: 10, Reasons: []disrupt.Reason{{Code: disrupt.SpotToSpotOff, Want: "0", Have: saves}}})
 	}
-	lines := b.lines(d, p, time.Now())
+	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: time.Now})
+	lines := o.Document(t.Context(), "").Blocked
 	if len(lines) != 1 || lines[0].Count != 2 || lines[0].Saves != 20 || strings.Contains(lines[0].Text, "0.0") {
 		t.Errorf("%+v", lines)
 	}
@@ -221,9 +242,9 @@ func TestALineOfManyNodesHasFiguresOfNone(t *testing.T) {
 
 // TestBlockedSavingsAreSteady: what passes neither blocks nor takes the place of what does; what is being saved is not blocked.
 func TestBlockedSavingsAreSteady(t *testing.T) {
-	var b blockers
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p := &pack.Problem{Nodes: []*cluster.Node{{Name: "n", Pool: "p"}}}
+	now, d := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), &disrupt.Decision{}
+	s := &cluster.Snapshot{Nodes: []*cluster.Node{{Name: "n", Pool: "p"}}}
+	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: func() time.Time { return now }})
 	for i, step := range []struct {
 		after time.Duration
 		code  disrupt.Code
@@ -246,12 +267,12 @@ func TestBlockedSavingsAreSteady(t *testing.T) {
 		{time.Second, "", 0, ""}, // nothing keeps it
 	} {
 		now = now.Add(step.after)
-		d := &disrupt.Decision{}
+		d = &disrupt.Decision{}
 		if step.code != "" {
 			d.Kept = []disrupt.Kept{{Node: "n", Saves: step.saves, Reasons: []disrupt.Reason{{Code: step.code, Pod: "a/b"}}}}
 		}
 		got := ""
-		for _, l := range b.lines(d, p, now) {
+		for _, l := range o.Document(t.Context(), "").Blocked {
 			got = fmt.Sprint(l.Code, " ", int64(l.Saves))
 		}
 		if got != step.want {

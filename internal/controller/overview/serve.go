@@ -1,11 +1,14 @@
 package overview
 
 import (
+	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
@@ -16,27 +19,99 @@ const ProblemPath = Path + "/problem"
 // Handler serves the overview under Path, and what decisions would be made of under ProblemPath. Who may ask is the business of
 // whoever mounts it.
 func Handler(o *Overview) http.Handler {
-	mux := http.NewServeMux()
+	mux, out := http.NewServeMux(), answers{from: o}
 	mux.HandleFunc("GET "+ProblemPath, func(w http.ResponseWriter, r *http.Request) { serveProblem(w, r, o) })
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
-		d := o.Document(r.Context(), r.URL.Query().Get("since"))
+		a := out.to(r.Context(), r.URL.Query().Get("since"))
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Cache-Control", "no-store")
-		var to io.Writer = w
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 			h.Set("Content-Encoding", "gzip")
-			z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level exists
-			defer func() { _ = z.Close() }()
-			to = z
+			_, _ = w.Write(a.packed(&out.packer)) // a reader that went away is no concern
+			return
 		}
-		_ = json.NewEncoder(to).Encode(d) // a reader that went away is no concern
+		_, _ = w.Write(a.plain())
 	})
 	return mux
 }
 
+// answers are documents that were written out. Readers that have the same version and ask within freshFor are given the same bytes:
+// however many there are, they are made and compressed once.
+//
+// Concurrency: safe.
+type answers struct {
+	from   *Overview
+	packer packer
+
+	mu sync.Mutex
+	at time.Time
+	by map[string]*answer // by the version that the reader has
+}
+
+// to is the answer to a reader that has a version.
+func (s *answers) to(ctx context.Context, since string) *answer {
+	s.from.refresh(ctx)
+	now := s.from.from.Now()
+	s.mu.Lock()
+	if age := now.Sub(s.at); s.by == nil || age < 0 || age >= freshFor {
+		s.at, s.by = now, map[string]*answer{}
+	}
+	a := s.by[since]
+	if a == nil {
+		a = &answer{}
+		s.by[since] = a
+	}
+	s.mu.Unlock()
+	a.make.Do(func() { a.document = s.from.document(context.WithoutCancel(ctx), since) }) // others may wait for it
+	return a
+}
+
+// answer is a document, written in the ways that readers asked for.
+type answer struct {
+	document          *Document
+	make, write, pack sync.Once
+	text, small       []byte
+}
+
+func (a *answer) plain() []byte {
+	a.write.Do(func() { a.text, _ = json.Marshal(a.document) }) // it has nothing that JSON lacks
+	return a.text
+}
+
+func (a *answer) packed(p *packer) []byte {
+	a.pack.Do(func() { a.small = p.pack(a.document) })
+	return a.small
+}
+
+// packer compresses, with one working memory for all.
+type packer struct {
+	mu  sync.Mutex
+	zip *gzip.Writer
+	out bytes.Buffer
+}
+
+func (p *packer) pack(d *Document) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.Reset()
+	if p.zip == nil {
+		p.zip, _ = gzip.NewWriterLevel(&p.out, gzip.BestSpeed) // the level exists
+	} else {
+		p.zip.Reset(&p.out)
+	}
+	_ = json.NewEncoder(p.zip).Encode(d) // memory does not fail
+	_ = p.zip.Close()
+	return bytes.Clone(p.out.Bytes())
+}
+
 func serveProblem(w http.ResponseWriter, r *http.Request, o *Overview) {
-	file, err := record.Encode(&record.Decision{Kerf: o.from.Kerf, Problem: o.Problem(r.Context())}, nil)
+	p := o.Problem(r.Context())
+	if p == nil {
+		http.Error(w, "this controller serves no problem", http.StatusNotFound)
+		return
+	}
+	file, err := record.Encode(&record.Decision{Kerf: o.from.Kerf, Problem: p}, nil)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

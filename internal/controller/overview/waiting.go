@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -46,7 +45,7 @@ const (
 )
 
 // waiting joins the pods that wait by class and by where they are to go.
-func (o *Overview) waiting(p *pack.Problem) (lines []Waiting, more int) {
+func (o *Overview) waiting() (lines []Waiting, more int) {
 	o.unplaced.mu.Lock()
 	why := o.why
 	o.unplaced.mu.Unlock()
@@ -71,14 +70,14 @@ func (o *Overview) waiting(p *pack.Problem) (lines []Waiting, more int) {
 			out[i].Since, out[i].Pod = pod.CreatedAt.UTC(), pod.String()
 		}
 	}
-	for _, pod := range p.Pending {
+	for _, pod := range o.seen.snapshot.Pending {
 		if !pod.Class.Virtual {
 			add(pod, "")
 		}
 	}
-	for _, name := range o.coming {
-		for _, pod := range o.nodes[name].waiting {
-			add(pod, name)
+	for _, k := range o.seen.coming {
+		for _, pod := range k.waiting {
+			add(pod, k.from.Name)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Waiting) int {
@@ -100,15 +99,15 @@ func toCome(n *cluster.Node) (out []*cluster.Pod) {
 	return out
 }
 
-// waitingPods counts the pods that wait.
-func (o *Overview) waitingPods(p *pack.Problem) (n int) {
-	for _, pod := range p.Pending {
+// waitingPods counts the pods that wait without a place, and those that wait for a node that is on its way.
+func (o *Overview) waitingPods() (without, coming int) {
+	for _, pod := range o.seen.snapshot.Pending {
 		if !pod.Class.Virtual {
-			n++
+			without++
 		}
 	}
-	for _, name := range o.coming {
-		n += len(o.nodes[name].waiting)
+	for _, k := range o.seen.coming {
+		coming += len(k.waiting)
 	}
-	return n
+	return without, coming
 }

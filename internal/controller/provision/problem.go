@@ -13,6 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -47,7 +48,7 @@ type Problems struct {
 // Problem makes the input of a decision of a snapshot.
 func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 	now := m.Now().UTC()
-	pools := m.pools(ctx, snapshot)
+	pools := m.pools(ctx, snapshot, apply.Usage(snapshot))
 	priced := m.prices.Apply
 	if m.Lasting {
 		priced = m.lasting.Apply
@@ -61,6 +62,11 @@ func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pac
 		Daemons:    snapshot.Daemons,
 		Options:    m.Pack,
 	}
+}
+
+// Pools are those of a problem alone, for somebody who only wants to know what there is and what it costs. Used is left out.
+func (m *Problems) Pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
+	return m.pools(ctx, snapshot, nil)
 }
 
 // Problem makes the input of a decision of a snapshot.
@@ -87,7 +93,7 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 
 // pools converts the NodePools. A pool whose node class or types can't be had stays in the problem, not ready and with
 // the reason, so that pods can be told; it never holds up the others.
-func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
+func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used map[string]res.List) []*cluster.Pool {
 	if m.reader == nil {
 		m.reader = newTypeReader(m.Types, m.Recover, m.Late)
 	}
@@ -104,7 +110,6 @@ func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot) []*clu
 		}
 	}
 	listings := m.reader.read(ctx, classes)
-	used := apply.Usage(snapshot)
 	var out []*cluster.Pool
 	var of []*awsv1.EC2NodeClass
 	for _, p := range live {

@@ -90,6 +90,24 @@ func (c *Cache) Claim(name string) *karpv1.NodeClaim {
 	return c.claims.get("", name)
 }
 
+// ClaimsWith are the NodeClaims that have one of the annotations, by their names. They must not be changed.
+//
+// Cost: a look at each NodeClaim.
+func (c *Cache) ClaimsWith(annotations ...string) map[string]*karpv1.NodeClaim {
+	c.mu.Lock()
+	defer c.unlock()
+	out := map[string]*karpv1.NodeClaim{}
+	for _, claim := range c.claims.objects {
+		for _, name := range annotations {
+			if _, has := claim.Annotations[name]; has {
+				out[claim.Name] = claim
+				break
+			}
+		}
+	}
+	return out
+}
+
 // SetDaemonSet takes in a version of a DaemonSet.
 func (c *Cache) SetDaemonSet(ds *appsv1.DaemonSet) {
 	c.mu.Lock()

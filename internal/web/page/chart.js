@@ -72,5 +72,13 @@ export function drawChart(into, hours) {
   });
   into.replaceChildren(cost, costKey, nodes, el('p', { class: 'caption' }, key('nodes', `nodes: ${whole(last.nodes)}`)), pods,
     el('p', { class: 'caption' }, key('pods', `pods that run: ${whole(last.pods)}`), key('waiting', `that wait: ${whole(last.waiting)}`)),
-    all[0].t > asked + 60e3 ? el('p', { class: 'caption' }, `known since ${date(all[0].t)}, when this replica of the controller started`) : '');
+    began(asked, all[0].t));
+}
+
+/** Says where the history begins, if that is later than what was asked for: each replica of the controller has its own. */
+function began(asked, first) {
+  const since = Date.parse(model.doc.since);
+  if (!(since > asked + 60e3)) return '';
+  const seen = first < since - 60e3 ? ' What was before is what this page saw.' : '';
+  return el('p', { class: 'caption' }, `History since ${date(since)}, when this replica of Kerf started; an update of Kerf starts new ones.${seen}`);
 }

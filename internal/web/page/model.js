@@ -12,6 +12,7 @@ export function merge(doc) {
   if (doc.full || !model.doc) {
     model.nodes = new Map(); model.classes = []; model.history = []; model.events = [];
   }
+  doc.blocked ??= model.doc.blocked; // it is left out where it is the same
   for (const c of doc.classes || []) model.classes[c.number] = c;
   for (const n of doc.nodes || []) model.nodes.set(n.name, n);
   for (const name of doc.gone || []) model.nodes.delete(name);

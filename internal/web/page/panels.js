@@ -21,6 +21,9 @@ function list(items, make, first = 8) {
   return [ul, more];
 }
 
+/** What to do: sentences, and commands as code. */
+const todo = (remedy) => [el('strong', { class: 'todo' }, 'what to do: '), remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl) /.test(r) ? el('code', {}, r) : r])];
+
 const classWords = (number) => { const c = model.classes[number]; return c ? `${c.namespace}/${c.name}` : 'pods'; };
 
 /** Moves that differ in nothing but the node: many nodes are empty at once. */
@@ -41,6 +44,7 @@ export function panels({ openPod, openNode, openDecision }) {
   const node = (name) => el('button', { type: 'button', class: 'link', onclick: () => openNode(name) }, name);
   const names = (all, most = 3) => [all.slice(0, most).flatMap((n, i) => [i ? ', ' : '', model.nodes.has(n) ? node(n) : n]), all.length > most ? ` and ${all.length - most} more` : ''];
 
+  const why = (pod) => el('button', { type: 'button', class: 'link', onclick: () => openPod(pod) }, `Why, and what would help: ${pod}`);
   const wrong = problems();
   const linked = (p) => { // the text, with the name of its node as a link
     const [before, ...after] = p.kind === 'Node' && model.nodes.has(p.object) ? p.text.split(p.object) : [p.text];
@@ -49,10 +53,10 @@ export function panels({ openPod, openNode, openDecision }) {
   const card = (p) => el('li', { class: p.level },
     el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ' ', countdown(p.until), ` left, until ${clock(p.until)}`) : '',
     p.text ? el('div', { class: 'text' }, linked(p)) : '', p.kind === 'Node' && model.nodes.has(p.object) && !p.text?.includes(p.object) ? el('div', {}, node(p.object)) : '',
-    el('div', { class: 'detail' }, 'what to do: ', p.remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl) /.test(r) ? el('code', {}, r) : r])),
+    el('div', {}, todo(p.remedy)), p.kind === 'Pod' ? el('div', {}, why(p.object)) : '',
     p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
       el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
-      f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '')))] : '');
+      f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object)) : '')))] : '');
   put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])]), () => (wrong.length === 0 ? none('None.') : list(wrong, card)));
 
   const taken = d.interruptions || [];
@@ -67,7 +71,7 @@ export function panels({ openPod, openNode, openDecision }) {
     list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
       el('strong', {}, `${w.count} × ${classWords(w.class)}`), el('span', { class: 'when' }, ` for ${ago(w.since)}`),
       el('div', {}, w.node ? ['place kept on ', model.nodes.has(w.node) ? node(w.node) : w.node] : w.why || 'no decision has been made about them yet'),
-      w.node ? '' : el('div', {}, el('button', { type: 'button', class: 'link', onclick: () => openPod(w.pod) }, `Why, and what would help: ${w.pod}`)))),
+      w.node ? '' : el('div', {}, why(w.pod)))),
     d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
 
   const moves = joined(d.moves);
@@ -90,7 +94,7 @@ export function panels({ openPod, openNode, openDecision }) {
     else row('The least that these pods could cost is being found …', '', 'it changes with the pods');
     const sum = d.blocked.reduce((a, b) => a + b.saves, 0);
     if (d.blocked.length) row('Savings that are blocked', perHour(sum), 'each counted by itself', 'total');
-    for (const b of d.blocked.slice(0, 12)) row(b.text, perHour(b.saves), [count(b.count, 'node'), ': ', names(b.nodes)]);
+    for (const b of d.blocked.slice(0, 12)) row(b.text, perHour(b.saves), [count(b.count, 'node'), ': ', names(b.nodes), b.remedy ? el('div', {}, todo(b.remedy)) : '']);
     if (d.blocked.length > 12) row(`${d.blocked.length - 12} more reasons`, perHour(d.blocked.slice(12).reduce((a, b) => a + b.saves, 0)), 'kerf status --verbose lists them');
     return el('table', {}, el('tbody', {}, rows));
   });
@@ -119,7 +123,7 @@ export function panels({ openPod, openNode, openDecision }) {
   });
 
   const of = document.getElementById('events-of').value;
-  const events = model.events.filter((e) => (of === 'warnings' ? e.warning : of === 'interruptions' ? /interrupt|rebalance|terminat|shut|reclaim|unhealthy/i.test(e.reason) : true)).slice(0, 60);
+  const events = model.events.filter((e) => (of === 'warnings' ? e.warning : of === 'interruptions' ? e.interruption : true)).slice(0, 60);
   put('s-events', events, () => (events.length === 0 ? none('None.') :
     list(events, (e) => el('li', { class: e.warning ? 'warn' : '' },
       el('span', { class: 'when' }, clock(e.at) + ' '), el('strong', {}, e.reason), ` ${e.kind} `, model.nodes.has(e.object) ? node(e.object) : e.object, el('div', {}, e.message)), 12)));
