@@ -19,11 +19,11 @@ const (
 	blockedFor = 2 * time.Minute
 )
 
-// blocker is what last blocked the removal of a node; without a code where nothing did. Each decision finds the first reason that
+// blocker is what last blocked the removal of a node. Each decision finds the first reason that
 // keeps a node, and while moves are under way that is often one that passes: pods are expected on it, or go through it. A list that
 // is made of one decision alone would flicker.
 type blocker struct {
-	reason disrupt.Reason
+	reason *disrupt.Reason
 	saves  catalog.MicroUSD
 	// until is when it is told of no more, because decisions say something else meanwhile; the zero time while they say this.
 	until time.Time
@@ -35,30 +35,32 @@ var passing = map[disrupt.Code]bool{
 	disrupt.PendingPods: true, disrupt.TakesPods: true, disrupt.OthersFollow: true, disrupt.NotLookedAt: true,
 }
 
-// see takes in what a decision says of the node. The one before it was the newest until last.
-func (b *blocker) see(k disrupt.Kept, last, now time.Time) {
+// after is what blocks the node once a decision has said something of it. The one before it was the newest until last.
+func (b *blocker) after(k disrupt.Kept, last, now time.Time) *blocker {
 	if len(k.Reasons) == 0 {
-		*b = blocker{}
-		return
+		return nil
 	}
-	r := k.Reasons[0]
+	r := &k.Reasons[0]
 	switch {
 	case r.Code == disrupt.InProgress || r.Code == disrupt.Deleting:
-		*b = blocker{} // it is being saved
+		return nil // it is being saved
 	case !passing[r.Code] && k.Saves > 0:
-		*b = blocker{reason: r, saves: k.Saves}
-	case b.reason.Code == "" || !passing[r.Code] && r.Code != b.reason.Code:
-		*b = blocker{} // it is kept for a better reason, and saves nothing
+		return &blocker{reason: r, saves: k.Saves}
+	case b == nil || !passing[r.Code] && r.Code != b.reason.Code:
+		return nil // it is kept for a better reason, and saves nothing
 	case b.until.IsZero():
 		b.until = last.Add(blockedFor)
 	}
 	if b.over(now) {
-		*b = blocker{}
+		return nil
 	}
+	return b
 }
 
 // over reports whether it is told of no more.
-func (b *blocker) over(now time.Time) bool { return !b.until.IsZero() && !now.Before(b.until) }
+func (b *blocker) over(now time.Time) bool {
+	return b != nil && !b.until.IsZero() && !now.Before(b.until)
+}
 
 // passes reports whether one of the blockers is over now.
 func (s *look) passes(now time.Time) bool {
@@ -73,11 +75,11 @@ func blocked(nodes []*known, now time.Time) []Blocked {
 	}
 	out, at := []Blocked{}, map[key]int{}
 	for _, k := range nodes {
-		is, n := &k.blocker, k.from
-		if is.over(now) {
-			*is = blocker{}
+		if k.blocker.over(now) {
+			k.blocker = nil
 		}
-		if is.reason.Code == "" || n.Deleting || n.Leaving {
+		is, n := k.blocker, k.from
+		if is == nil || n.Deleting || n.Leaving {
 			continue
 		}
 		of := key{is.reason.Code, byWhom(is.reason, n.Pool)}
@@ -108,7 +110,7 @@ var ofAll = map[disrupt.Code]string{
 }
 
 // byWhom names the object that blocks.
-func byWhom(r disrupt.Reason, pool string) string {
+func byWhom(r *disrupt.Reason, pool string) string {
 	switch {
 	case r.Code == disrupt.DisruptionBudget && r.Want != "":
 		return r.Want
@@ -119,7 +121,7 @@ func byWhom(r disrupt.Reason, pool string) string {
 }
 
 // inWords says what blocks, in words that hold for all nodes that it blocks.
-func inWords(r disrupt.Reason) string {
+func inWords(r *disrupt.Reason) string {
 	if r.Code == disrupt.DisruptionBudget && r.Want != "" {
 		return fmt.Sprintf("PodDisruptionBudget %s lets no pod be evicted now", r.Want)
 	}

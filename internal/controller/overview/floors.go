@@ -17,7 +17,7 @@ const FloorEvery = 5 * time.Second
 
 // The floor of a large cluster is found less often: the controller writes the whole problem for it, which must not take more than
 // one part in floorShare of its time, and the search not more than one in searchShare of this computer's.
-const floorShare, searchShare = 500, 5
+const floorShare, searchShare = 1000, 5
 
 // FloorWork bounds each search for a floor, in steps of about a nanosecond.
 const FloorWork = 500_000_000

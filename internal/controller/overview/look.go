@@ -25,18 +25,18 @@ const goneMost = 10_000
 
 // known is a node as it was last served. What is shown of it is made anew only when it has changed.
 type known struct {
-	from    *cluster.Node
-	price   catalog.MicroUSD
-	kept    disrupt.Kept // by the last decision; without reasons where it says nothing of the node
-	blocker blocker
-	version uint64
-	shown   *Node
-	state   State
-	waiting []*cluster.Pod // that are to come once it is ready
-
+	from *cluster.Node
 	at   int    // where it stands among the nodes
 	seen uint64 // the last look that found it
-	said uint64 // the last decision that named it
+
+	blocker *blocker       // nil where nothing blocks its removal
+	waiting []*cluster.Pod // that are to come once it is ready
+	state   State
+	price   catalog.MicroUSD
+	kept    disrupt.Kept // by the last decision; without reasons where it says nothing of the node
+	said    uint64       // the last decision that named it
+	version uint64
+	shown   *Node
 }
 
 // look is what the controller knew when somebody last asked.
@@ -203,14 +203,14 @@ func (o *Overview) decided(d *disrupt.Decision, next uint64, now time.Time) {
 			if k := o.nodes[d.Kept[i].Node]; k != nil {
 				k.said = s.decisions
 				k.hold(d.Kept[i], next)
-				k.blocker.see(d.Kept[i], s.at, now)
+				k.blocker = k.blocker.after(d.Kept[i], s.at, now)
 			}
 		}
 	}
 	for _, k := range s.nodes {
 		if k.said != s.decisions {
 			k.hold(disrupt.Kept{}, next)
-			k.blocker = blocker{}
+			k.blocker = nil
 		}
 	}
 }

@@ -26,16 +26,7 @@ func (o *Overview) show(k *known) *Node {
 			out.GPU.Has, out.GPU.Used = out.GPU.Has+g.Has, out.GPU.Used+g.Used
 		}
 	}
-	counts := map[int]int{}
-	for _, p := range n.Pods {
-		if !p.Daemon && !p.Mirror {
-			counts[o.classes.number(p, o.version+1)]++
-		}
-	}
-	for number, count := range counts {
-		out.Carries = append(out.Carries, [2]int{number, count})
-	}
-	slices.SortFunc(out.Carries, func(a, b [2]int) int { return a[0] - b[0] })
+	out.Carries = o.classes.carried(n.Pods, o.version+1)
 	return out
 }
 
@@ -83,6 +74,8 @@ type classes struct {
 	ids  []string
 	from []uint64 // version in which each came
 	most int      // how many there may be until it is asked which still stand for a pod
+
+	numbers []int // room for carried
 }
 
 // id is that of the class with a number; empty where there is none.
@@ -136,6 +129,36 @@ func (c *classes) number(p *cluster.Pod, version uint64) int {
 	c.byID[p.Class.ID] = made
 	c.all, c.ids, c.from = append(c.all, made), append(c.ids, p.Class.ID), append(c.from, version)
 	return made.Number
+}
+
+// carried are pairs of the number of a class and how many of the pods are of it, daemons left out.
+func (c *classes) carried(pods []*cluster.Pod, version uint64) (out [][2]int) {
+	var last *cluster.Class // pods of one workload stand together
+	number, kinds := 0, 0
+	c.numbers = c.numbers[:0]
+	for _, p := range pods {
+		if p.Daemon || p.Mirror {
+			continue
+		}
+		if p.Class != last {
+			last, number = p.Class, c.number(p, version)
+			kinds++
+		}
+		c.numbers = append(c.numbers, number)
+	}
+	if kinds == 0 {
+		return nil
+	}
+	slices.Sort(c.numbers)
+	out = make([][2]int, 0, kinds)
+	for i, number := range c.numbers {
+		if i > 0 && number == c.numbers[i-1] {
+			out[len(out)-1][1]++
+		} else {
+			out = append(out, [2]int{number, 1})
+		}
+	}
+	return out
 }
 
 // since are the classes that came after a version.

@@ -90,7 +90,7 @@ func carried(nodes []*Node) string {
 }
 
 // unblock is what to do so that a node may be removed; empty where it is not for one object to change.
-func unblock(r disrupt.Reason) string {
+func unblock(r *disrupt.Reason) string {
 	namespace, name, _ := strings.Cut(cmp.Or(r.Want, r.Pod), "/")
 	switch {
 	case r.Code == disrupt.DisruptionBudget && r.Want != "":

@@ -1,12 +1,14 @@
 // Asks for news, and has them shown.
 
-import { explainDecision, explainNode, explainPod, merge, model, readFloor, readOverview, readUsage, use } from './model.js';
+import { explainDecision, explainNode, explainPod, merge, model, problems, readFloor, readOverview, readUsage, use } from './model.js';
 import * as map from './map.js';
 import { drawChart } from './chart.js';
 import { figures, panels } from './panels.js';
 import { ago, bytes, cores, el, percent, perHour } from './format.js';
 
-const pollEvery = 2000, floorEvery = 4000, usageEvery = 15000, retryEvery = 3000;
+// A large cluster changes all the time, and each change costs its controller something: nobody sees 1,000 boxes change each two seconds.
+const pollEvery = () => (model.nodes.size >= 1000 && !problems().some((p) => p.level === 'bad') ? 4000 : 2000);
+const floorEvery = 4000, usageEvery = 15000, retryEvery = 3000;
 const $ = (id) => document.getElementById(id);
 
 // --- theme -----------------------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ async function poll() {
     try { merge(await readOverview()); show(); } catch (e) { model.failed = e.message; }
     fresh();
   }
-  setTimeout(poll, model.failed ? retryEvery : pollEvery);
+  setTimeout(poll, model.failed ? retryEvery : pollEvery());
 }
 async function pollFloor() {
   if (!document.hidden && !model.failed) {
