@@ -25,7 +25,9 @@ type Bar struct {
 	Parts []float64
 	// Mark is a place on the scale that is marked by a line, such as a bound; 0: none.
 	Mark float64
-	Tone Tone // of a bar with one part and no segments; Plain is Hue0
+	// Tone is of a bar with one part and no segments; Plain is the Hue, which is that of the same thing in other charts.
+	Tone Tone
+	Hue  Hue
 }
 
 // Hue is a colour of the page. The page has each of them for light and for dark.
@@ -94,7 +96,7 @@ func (b Bars) block() (string, any) {
 			}
 			r := rect{X: round(x), Width: round(part / most * barScale), Class: string(row.Tone), Name: row.Label}
 			if r.Class == "" {
-				r.Class = Hue0.Class()
+				r.Class = row.Hue.Class()
 			}
 			if i < len(b.Segments) {
 				r.Class, r.Name = b.Segments[i].Hue.Class(), b.Segments[i].Name

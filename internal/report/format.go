@@ -8,15 +8,21 @@ import (
 	"time"
 )
 
-// Dollars writes an amount: in cents below $100, in whole dollars from there on, and with four digits below a cent.
+// HoursPerMonth is what an amount per hour is multiplied by for an amount a month: a year's hours over twelve, as AWS has it.
+const HoursPerMonth = 730
+
+// Dollars writes an amount: in cents below $100, in whole dollars from there on, and with four digits below a cent, or six where four
+// would all be zero. What is less than a millionth of a dollar is $0.
 func Dollars(v float64) string {
 	sign := ""
 	if v < 0 {
 		sign, v = "−", -v
 	}
 	switch {
-	case v == 0:
+	case v < 0.0000005:
 		return "$0"
+	case v < 0.00005:
+		return sign + "$" + strconv.FormatFloat(v, 'f', 6, 64)
 	case v < 0.01:
 		return sign + "$" + strconv.FormatFloat(v, 'f', 4, 64)
 	case v < 99.995:
@@ -24,6 +30,31 @@ func Dollars(v float64) string {
 	default:
 		return sign + "$" + grouped(math.Round(v))
 	}
+}
+
+// digitsOf is how many digits after the point tell two amounts apart that are a step apart.
+func digitsOf(step float64) int {
+	digits := 0
+	for p := step; digits < 9 && math.Abs(p-math.Round(p)) > 1e-6*p; p *= 10 {
+		digits++
+	}
+	return digits
+}
+
+// NumberBy writes a number with as many digits as tell it from one that is a step away, so that no two labels of a scale are alike.
+func NumberBy(v, step float64) string {
+	if digits := digitsOf(step); digits > 0 && v != 0 {
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
+	return grouped(v)
+}
+
+// DollarsBy writes an amount as NumberBy does, and cents where there is a part of a dollar.
+func DollarsBy(v, step float64) string {
+	if digitsOf(step) == 1 {
+		step /= 10
+	}
+	return "$" + NumberBy(v, step)
 }
 
 // Number writes a number with at most two digits after the point.

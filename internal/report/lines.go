@@ -11,8 +11,10 @@ import (
 type Lines struct {
 	Title  string
 	Series []Series
-	// Format writes a value of the scale; nil: the number.
+	// Format writes a value; nil: the number.
 	Format func(float64) string
+	// Scale writes a label of the scale, whose labels are a step apart; nil: the number.
+	Scale func(v, step float64) string
 	// Begin is what 0 of the points' time is. Zero: the scale counts hours and days from 0.
 	Begin time.Time
 }
@@ -70,6 +72,9 @@ func (l Lines) block() (string, any) {
 	if l.Format == nil {
 		l.Format = Number
 	}
+	if l.Scale == nil {
+		l.Scale = NumberBy
+	}
 	var end time.Duration
 	most := 0.0
 	for _, s := range l.Series {
@@ -87,9 +92,9 @@ func (l Lines) block() (string, any) {
 	y := func(v float64) float64 { return (1 - v/top) * lineHeight }
 
 	view := linesView{Lines: l, Width: lineWidth, Height: lineHeight, Across: timeTicks(l.Begin, end)}
-	for v := top; v > -step/2; v -= step {
-		v = max(v, 0)
-		view.Down = append(view.Down, tick{Percent: round(y(v) / lineHeight * 100), At: round(y(v)), Label: l.Format(v)})
+	for n := math.Round(top / step); n >= 0; n-- { // counted, for what is left of 0 after subtractions is not 0
+		v := n * step
+		view.Down = append(view.Down, tick{Percent: round(y(v) / lineHeight * 100), At: round(y(v)), Label: l.Scale(v, step)})
 	}
 	words := []string{l.Title}
 	for _, s := range l.Series {

@@ -129,11 +129,32 @@ func TestColoursAreThoseOfThePage(t *testing.T) {
 func TestFormats(t *testing.T) {
 	for want, got := range map[string]string{
 		"$0": report.Dollars(0), "$0.0042": report.Dollars(0.0042), "$12.40": report.Dollars(12.4), "$9,052": report.Dollars(9052.4), "−$3.00": report.Dollars(-3),
-		"$100": report.Dollars(99.999), "1,234,567": report.Number(1234567), "0.5": report.Number(0.5), "3.1 %": report.Percent(0.031), "33 %": report.Percent(0.333), "100 %": report.Percent(1),
+		"$100": report.Dollars(99.999), "$0.000042": report.Dollars(0.000042), "1,234,567": report.Number(1234567), "0.5": report.Number(0.5), "3.1 %": report.Percent(0.031), "33 %": report.Percent(0.333), "100 %": report.Percent(1),
 		"1d2h": report.Elapsed(26 * time.Hour), "1m30s": report.Elapsed(90 * time.Second), "6h": report.Elapsed(6 * time.Hour), "250ms": report.Elapsed(250 * time.Millisecond),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// A scale has as many digits as its labels need to differ, and its 0 is 0.
+func TestLabelsOfAScaleDiffer(t *testing.T) {
+	for _, most := range []float64{0.0000123, 0.00031, 0.0042, 0.017, 0.23, 0.9, 1, 3.3, 12.4, 99, 1234, 250000} {
+		chart := report.Lines{
+			Format: report.Dollars, Scale: func(v, step float64) string { return report.DollarsBy(v, step) + "/h" },
+			Series: []report.Series{{Name: "a", Points: []report.Point{{Value: most}, {At: time.Hour, Value: most / 3}}}},
+		}
+		html := written(t, report.Page{Title: "scale", Sections: []report.Section{{Blocks: []report.Block{chart}}}})
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(`<span style="top:[0-9.]+%">([^<]+)</span>`).FindAllStringSubmatch(html, -1) {
+			if seen[m[1]] || m[1] != "$0/h" && strings.Trim(m[1], "$0./h") == "" {
+				t.Errorf("up to %g: the label %s says nothing, or is there twice", most, m[1])
+			}
+			seen[m[1]] = true
+		}
+		if len(seen) < 3 || !seen["$0/h"] {
+			t.Errorf("up to %g there are the labels %v", most, seen)
 		}
 	}
 }
