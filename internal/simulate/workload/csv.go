@@ -1,16 +1,11 @@
 package workload
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
 // The columns of a trace. A trace has the first; every other may be left out, and their order is free.
@@ -66,35 +63,18 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
 }
 
-// ReadFile reads a trace, compressed if its name ends in .gz. Templates are those that rows may name; nil: there are none.
-//
-// Errors: *Error; one from opening the file.
-func ReadFile(path string, templates map[string]*corev1.PodTemplateSpec) (*Workload, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read the workload: %w", err)
-	}
-	defer f.Close()
-	var in io.Reader = bufio.NewReader(f)
-	if strings.HasSuffix(path, ".gz") {
-		if in, err = gzip.NewReader(in); err != nil {
-			return nil, &Error{File: path, Text: fmt.Sprintf("its name ends in .gz, but it is not gzip: %v", err)}
-		}
-	}
-	return Read(path, in, templates)
-}
-
 // Read reads a trace; name is what errors call it.
 //
 // Errors: *Error.
 func Read(name string, in io.Reader, templates map[string]*corev1.PodTemplateSpec) (*Workload, error) {
-	r := &reader{name: name, given: templates, out: &Workload{Source: name, Templates: map[string]*corev1.PodTemplateSpec{}}, known: map[string]bool{}}
-	buffered := bufio.NewReader(in)
-	if mark, err := buffered.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) { // as spreadsheets write it
-		_, _ = buffered.Discard(3)
+	r := &reader{name: name, given: templates, out: &Workload{Source: name, Templates: map[string]*corev1.PodTemplateSpec{}}, known: map[string]bool{}, silent: map[place]int{}}
+	rows, separator, err := rowsOf(name, in)
+	if err != nil {
+		return nil, err
 	}
-	r.csv = csv.NewReader(buffered)
-	r.csv.ReuseRecord, r.csv.TrimLeadingSpace, r.csv.Comment, r.csv.FieldsPerRecord = true, true, '#', -1
+	r.csv = csv.NewReader(rows)
+	r.csv.Comma = separator
+	r.csv.ReuseRecord, r.csv.TrimLeadingSpace, r.csv.Comment, r.csv.FieldsPerRecord = true, separator != '\t', '#', -1
 	if err := r.header(); err != nil {
 		return nil, err
 	}
@@ -128,6 +108,14 @@ type reader struct {
 	known  map[string]bool // names of workloads that were checked
 	out    *Workload
 	record []string
+	// silent are the lines of rows that say nothing of their pods, by what they become.
+	silent map[place]int
+}
+
+// place is where a row's pods go.
+type place struct {
+	at       time.Duration
+	workload string
 }
 
 func (r *reader) errorf(format string, args ...any) error {
@@ -156,7 +144,7 @@ func (r *reader) header() error {
 	for i, name := range names {
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(Columns, name) {
-			return r.errorf("there is no column %q; there are %s", name, strings.Join(Columns, ", "))
+			return r.errorf("there is no column %q%s (there are %s)", name, meant(name), strings.Join(Columns, ", "))
 		}
 		if name == colGroup {
 			name = colWorkload
@@ -170,6 +158,21 @@ func (r *reader) header() error {
 		return r.errorf("the column %s is missing: seconds from the start of the trace until the pods are there", colArrival)
 	}
 	return nil
+}
+
+// meant asks for a column that somebody may have meant who wrote another name: one that begins with it, or one with few other letters.
+func meant(name string) string {
+	near := requirement.Nearest(name, Columns)
+	for _, column := range Columns {
+		if begin := strings.TrimRight(name, "s_"); len(begin) > 2 && strings.HasPrefix(column, begin) {
+			near = column
+			break
+		}
+	}
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
 }
 
 func (r *reader) text(column string) string {
@@ -241,6 +244,9 @@ func (r *reader) row(record []string) error {
 	}
 	if s.Replicas == 0 && !s.Sets() {
 		return nil
+	}
+	if at := (place{s.At, s.Workload}); s.Template == "" && r.silent[at] == 0 {
+		r.silent[at] = r.line
 	}
 	r.out.Steps = append(r.out.Steps, s)
 	return nil
@@ -333,6 +339,9 @@ func (r *reader) requests() (*Requests, error) {
 		return nil, nil
 	}
 	where := fmt.Sprintf("line %d", r.line)
+	if q.MilliCPU == 0 || q.MemoryMiB == 0 {
+		r.out.note("pods without "+colCPU+" or without "+colMemory+": they request none of it, so that it never keeps them from a node", where, 1)
+	}
 	if share > 0 && share < 1000*max(q.GPU, 1) {
 		q.GPU = max(q.GPU, (share+999)/1000)
 		r.out.note("parts of a GPU ("+colShare+"): each pod gets whole GPUs", where, 1)
@@ -363,8 +372,12 @@ func (r *reader) needTemplates() error {
 			continue
 		}
 		if s.Template == "" {
-			return &Error{File: r.name, Text: fmt.Sprintf("%s says nowhere before second %.0f what its pods request: fill in %s and %s, or %s",
-				cmp.Or(s.Workload, "a pod without workload"), s.At.Seconds(), colCPU, colMemory, colTemplate)}
+			who := "the row"
+			if s.Workload != "" {
+				who = s.Workload
+			}
+			return &Error{File: r.name, Line: r.silent[place{s.At, s.Workload}], Text: fmt.Sprintf("%s does not say what its pods request, and no row before second %.0f does: fill in %s and %s, or %s",
+				who, s.At.Seconds(), colCPU, colMemory, colTemplate)}
 		}
 		if s.Sets() {
 			now[s.Workload] = s.Template

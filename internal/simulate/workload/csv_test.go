@@ -87,7 +87,8 @@ func TestWrongRowsNameFileLineAndTheWayOut(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "trace.csv: it is empty; its first line has to name the columns, of which arrival_s is needed"},
 		{"arrival_s\n", "trace.csv: there are no rows below the names of the columns"},
-		{"arrival_s,cpus\n0,1\n", `trace.csv:1: there is no column "cpus"; there are arrival_s, workload, group,`},
+		{"arrival_s,cpus\n0,1\n", `trace.csv:1: there is no column "cpus"; did you mean cpu_millicores? (there are arrival_s, workload, group,`},
+		{"arrival_s,cpu_milicores\n0,1\n", `trace.csv:1: there is no column "cpu_milicores"; did you mean cpu_millicores?`},
 		{"workload\nweb\n", "trace.csv:1: the column arrival_s is missing"},
 		{"arrival_s,group,workload\n", "trace.csv:1: the column workload is there twice (group is another name of workload)"},
 		{"arrival_s,cpu_millicores\n0,100\nsoon,100\n", `trace.csv:3: arrival_s is "soon"; want seconds, as in 90 or 0.5`},
@@ -97,13 +98,40 @@ func TestWrongRowsNameFileLineAndTheWayOut(t *testing.T) {
 		{"arrival_s,cpu_millicores\n0\n", "trace.csv:2: it has 1 fields, and there are 2 columns"},
 		{"arrival_s,cpu_millicores,workload\n0,1,My App\n", `trace.csv:2: workload is "My App": a lowercase RFC 1123 subdomain`},
 		{"arrival_s,template\n0,web\n", `trace.csv:2: template is "web", and no file with templates is given (--templates FILE)`},
-		{"arrival_s,workload\n0,web\n", "trace.csv: default/web says nowhere before second 0 what its pods request: fill in cpu_millicores and memory_mib, or template"},
+		{"arrival_s,workload\n0,web\n", "trace.csv:2: default/web does not say what its pods request, and no row before second 0 does: fill in cpu_millicores and memory_mib, or template"},
+		{"arrival_s,cpu_millicores,workload\n0,1,a\n9,,b\n5,,\n", "trace.csv:4: the row does not say what its pods request"},
+		{`{"apiVersion":"v1","kind":"List"}`, "trace.csv: it is JSON, and no trace in CSV: --manifests takes manifests, --snapshot "},
+		{"apiVersion: apps/v1\nkind: Deployment\n", "trace.csv: it is YAML, and no trace in CSV: --manifests"},
+		{"# mine\n---\nkind: Deployment\n", "trace.csv: it is YAML"},
+		{`{"format": "kerf.sh/snapshot", "items": []}`, "trace.csv: it is a snapshot of a cluster, and no trace in CSV: --snapshot takes it"},
+		{`{"items":[{"kind":"Event","involvedObject":{}}]}`, "trace.csv: it is JSON of a cluster's past, and no trace in CSV: --from-history takes it"},
+		{"\x1f\x8b\x08", "trace.csv: it is compressed: give it a name that ends in .gz"},
+		{"arrival_s;cpu_millicores\n0;1,5\n", `trace.csv:2: cpu_millicores is "1,5"; want a whole number`},
 		{"arrival_s\n\"0\n", "trace.csv:2: extraneous or missing"},
 	} {
 		_, err := workload.Read("trace.csv", strings.NewReader(c.text), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
 		}
+	}
+}
+
+// Spreadsheets separate columns by semicolons where the comma is in numbers, and by tabs.
+func TestSeparatorsOfSpreadsheets(t *testing.T) {
+	want := read(t, "# services\narrival_s,workload,replicas,cpu_millicores,memory_mib\n0,web,3,500,1024\n9,web,5,,\n")
+	for _, separator := range []string{";", "\t"} {
+		got := read(t, strings.ReplaceAll("# services, of which there are three\narrival_s,workload,replicas,cpu_millicores,memory_mib\n0,web,3,500,1024\n9,web,5,,\n", ",", separator))
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("with %q: %s", separator, d)
+		}
+	}
+}
+
+// What a row leaves out is said, with the line.
+func TestARequestThatIsMissingIsSaid(t *testing.T) {
+	w := read(t, "arrival_s,workload,cpu_millicores,memory_mib\n0,web,500,1024\n0,api,500,\n0,db,,1024\n")
+	if len(w.Notes) != 1 || w.Notes[0].Count != 2 || w.Notes[0].Example != "line 3" || !strings.HasPrefix(w.Notes[0].What, "pods without cpu_millicores or without memory_mib: they request none") {
+		t.Errorf("%+v", w.Notes)
 	}
 }
 
