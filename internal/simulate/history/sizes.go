@@ -107,8 +107,7 @@ func (l *ledger) unseen(o *owner, points []point, w span) []point {
 	if len(l.seen[dumps]) > 0 || len(l.seen[metrics]) > 0 || o.created.After(w.from) {
 		return points
 	}
-	changes := slices.DeleteFunc(slices.Clone(o.changes), func(c change) bool { return !c.told })
-	slices.SortStableFunc(changes, func(a, b change) int { return a.at.Compare(b.at) })
+	changes := o.told()
 	if len(changes) == 0 || changes[0].before < 0 {
 		return points
 	}
@@ -122,7 +121,14 @@ func (l *ledger) unseen(o *owner, points []point, w span) []point {
 		}
 		return n
 	}
-	more := max(0, changes[0].before-at(changes[0].at.Add(-time.Second)))
+	first := changes[0]
+	seen := at(first.at.Add(-time.Second))
+	for _, p := range points { // pods that began in the second in which it got smaller were there before
+		if first.n < first.before && !p.at.Before(first.at) && !p.at.After(first.within()) {
+			seen = max(seen, p.n)
+		}
+	}
+	more := max(0, first.before-seen)
 	if more == 0 {
 		return points
 	}
@@ -143,8 +149,7 @@ const settled = 30 * time.Second
 // wanted is how many pods an owner wanted over time, by what it said itself. What it wanted before the first that is known
 // is presumed.
 func (l *ledger) wanted(o *owner, w span) []point {
-	changes := slices.Clone(o.changes)
-	slices.SortStableFunc(changes, func(a, b change) int { return a.at.Compare(b.at) })
+	changes := inOrder(o.changes)
 	var out []point
 	set := func(at time.Time, n int) {
 		if at.Before(w.from) {
