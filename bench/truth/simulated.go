@@ -45,7 +45,10 @@ func Simulated(ctx context.Context, s Story, kerf string, seed uint64) (*Played,
 		return nil, fmt.Errorf("simulating %s: %d runs in the report", s.Name, len(report.Runs))
 	}
 	r := report.Runs[0]
-	p := &Played{Launches: r.Totals.Launches, P50: r.Totals.P50, P95: r.Totals.P95}
+	p := &Played{Launches: r.Totals.Launches}
+	if r.Totals.P50 != nil && r.Totals.P95 != nil {
+		p.P50, p.P95 = *r.Totals.P50, *r.Totals.P95
+	}
 	for _, x := range r.Series {
 		p.Points = append(p.Points, Point{time.Duration(x.At) * time.Second, x.Bill, x.Spot + x.Demand + x.Other, x.Running})
 	}

@@ -33,6 +33,9 @@ func (c *choice) Type() string { return "string" }
 // Set is part of pflag.Value.
 func (c *choice) Set(v string) error {
 	if !slices.Contains(c.of, v) {
+		if near := nearest(v, c.of); near != "" {
+			return fmt.Errorf("want %s; did you mean %s?", oneOf(c.of), near)
+		}
 		return fmt.Errorf("want %s", oneOf(c.of))
 	}
 	*c.value = v

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +25,7 @@ type simulateFlags struct {
 	workload workloadFlags
 
 	horizon, warmup, boot time.Duration
+	start                 string
 	seed                  uint64
 	seeds                 string
 	interruptions         float64
@@ -80,13 +80,14 @@ their differences with 95 % confidence intervals. --assert makes a test of it, f
 	p.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder with NodePools and EC2NodeClasses, - for standard input (repeatable; default: those of the quick start)")
 	p.BoolVar(&f.compare, "compare", false, "compare the configurations in the folders that are named as arguments, with the first one")
 	f.workload.register(c)
-	p.DurationVar(&f.horizon, "horizon", 0, "how long to simulate (default: a day; a week for --shape week; 6h for steady and burst; to the end of a trace)")
-	p.DurationVar(&f.warmup, "warmup", simulate.DefaultWarmup, "how long the cluster runs with the first pods before anything is counted")
+	p.Var(spanFlag(&f.horizon, 0), "horizon", "how long to simulate (default: a day; a week for --shape week; 6h for steady and burst; to the end of a trace)")
+	p.StringVar(&f.start, "start", "", "weekday and time of day in UTC at which the workload starts, as in 09:00, Tue or \"Tue 09:00\" (default: Monday 00:00, or when the history begins)")
+	p.Var(spanFlag(&f.warmup, simulate.DefaultWarmup), "warmup", "how long the cluster runs with the first pods before anything is counted")
 	p.Uint64Var(&f.seed, "seed", 1, "what workload, prices and interruptions are drawn from")
 	p.StringVar(&f.seeds, "seeds", "", "several seeds, as in 1-10 or 1,4,5; figures get confidence intervals")
-	p.Float64Var(&f.interruptions, "spot-interruptions", simulate.DefaultInterruptions, "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
-	p.Float64Var(&f.volatility, "spot-volatility", simulate.DefaultVolatility, "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
-	p.DurationVar(&f.boot, "boot", simulate.DefaultBoot, "how long an instance takes from its launch until its node is ready, give or take a fifth")
+	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
+	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
+	p.Var(spanFlag(&f.boot, simulate.DefaultBoot), "boot", "how long an instance takes from its launch until its node is ready, give or take a fifth")
 	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools or in the snapshot, else "+simulate.DefaultRegion+")")
 	p.StringSliceVar(&f.types, "instance-types", nil, "instance types that exist (default: all of the region)")
 	p.StringArrayVar(&f.set, "set", nil, "setting of the controller, as NAME=VALUE (repeatable; docs/reference/settings.md)")
@@ -150,6 +151,9 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 	r := &simulate.Runner{Command: simulateWorker, Parallel: f.parallel, Told: bar.told}
 	results, err := r.Run(ctx, specs)
 	bar.done()
+	if _, refused := errors.AsType[*simulate.RefusedError](err); refused {
+		return &usageError{err}
+	}
 	if err != nil {
 		return err
 	}
@@ -293,12 +297,22 @@ func onlySettings(path string) (bool, error) {
 
 // spec is one run.
 func (f *simulateFlags) spec(c *simulate.Configuration, seed uint64) (*simulate.Spec, error) {
-	w, horizon, err := f.workload.make(seed, f.horizon)
+	start := time.Duration(-1)
+	if f.start != "" {
+		var err error
+		if start, err = simulate.ParseStart(f.start); err != nil {
+			return nil, &usageError{fmt.Errorf("--start %w", err)}
+		}
+	}
+	w, horizon, err := f.workload.make(seed, max(start, 0), f.horizon)
 	if err != nil {
 		return nil, err
 	}
+	if start < 0 {
+		start = simulate.StartAt(w.Begun)
+	}
 	s := &simulate.Spec{
-		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Workload: w, Horizon: horizon, Warmup: f.warmup, Seed: seed,
+		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Workload: w, Start: start, Horizon: horizon, Warmup: f.warmup, Seed: seed,
 		Types: f.types, Interruptions: f.interruptions, Volatility: f.volatility, Boot: f.boot, Events: f.events != "",
 	}
 	for _, region := range []string{f.region, c.Region, f.workload.region(), simulate.DefaultRegion} {
@@ -324,107 +338,8 @@ func (f *simulateFlags) spec(c *simulate.Configuration, seed uint64) (*simulate.
 	return s, nil
 }
 
-// reportOf puts results together.
-func reportOf(configurations []*simulate.Configuration, seeds []uint64, results []*simulate.Result, assertions []simulate.Assertion) (*simulate.Report, error) {
-	out := &simulate.Report{}
-	early, missing := 0, 0
-	by := make([][]*simulate.Result, len(configurations))
-	for i, r := range results {
-		by[i%len(configurations)] = append(by[i%len(configurations)], r)
-		switch {
-		case r == nil:
-			missing++
-		case r.Interrupted:
-			early++
-		}
-	}
-	if early == 1 && len(results) == 1 {
-		out.Interrupted = "it was ended early; figures are of what was simulated"
-	} else if early+missing > 0 {
-		out.Interrupted = fmt.Sprintf("of %d runs, %d ended early and %d did not begin; figures are of what was simulated", len(results), early, missing)
-	}
-	if len(configurations) > 1 {
-		names := make([]string, len(configurations))
-		for i, c := range configurations {
-			names[i] = c.Name
-		}
-		comparison, err := simulate.Compare(names, by)
-		if err != nil && out.Interrupted != "" && results[0] != nil {
-			out.Runs, out.Interrupted = results[:1], out.Interrupted+"; "+err.Error()
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		out.Comparison = comparison
-		for _, c := range comparison.Configurations {
-			out.Verdicts = append(out.Verdicts, simulate.Judge(assertions, c.Name, c.Results)...)
-		}
-		return out, nil
-	}
-	for _, r := range by[0] {
-		if r != nil {
-			out.Runs = append(out.Runs, r)
-		}
-	}
-	if len(out.Runs) == 0 {
-		return nil, errors.New("it was ended before anything was simulated")
-	}
-	out.Verdicts = simulate.Judge(assertions, configurations[0].Name, out.Runs)
-	return out, nil
-}
-
-// write writes the report in its formats.
-func (f *simulateFlags) write(c *cobra.Command, report *simulate.Report, results []*simulate.Result) error {
-	var page bytes.Buffer
-	if f.html != "" || f.output.format == htmlFormat {
-		if err := report.WriteHTML(&page); err != nil {
-			return fmt.Errorf("writing the page: %w", err)
-		}
-	}
-	if f.html != "" {
-		if err := writeWhole(f.html, page.Bytes()); err != nil {
-			return err
-		}
-	}
-	if f.events != "" && len(results) == 1 && results[0] != nil {
-		if err := writeWhole(f.events, []byte(strings.Join(results[0].Events, "\n")+"\n")); err != nil {
-			return err
-		}
-	}
-	switch f.output.format {
-	case htmlFormat:
-		return f.output.writeText(c.OutOrStdout(), page.Bytes())
-	case junitFormat:
-		text, err := simulateFindings(report).junit()
-		if err != nil {
-			return err
-		}
-		return f.output.writeText(c.OutOrStdout(), text)
-	}
-	return f.output.write(c.OutOrStdout(), report, report.WriteText)
-}
-
-// simulateFindings are the assertions as findings.
-func simulateFindings(r *simulate.Report) *findings {
-	out := &findings{check: "kerf simulate", of: "assertions"}
-	for _, v := range r.Verdicts {
-		x := finding{rule: v.Assertion, message: v.Text()}
-		if v.Configuration != "" {
-			x.object = v.Configuration
-		}
-		if !v.Holds {
-			x.level = levelError
-			x.remedy = "kerf simulate with the same arguments and --html FILE shows where it comes from"
-		}
-		out.rules = append(out.rules, rule{id: v.Assertion, title: v.Assertion})
-		out.found = append(out.found, x)
-	}
-	return out
-}
-
 // simulatePaint colours a report for people.
 var simulatePaint = []stroke{
-	strokeOf(`^FAILED.*|^REFUSED|^INTERRUPTED.*`, wrongColor...), strokeOf(`^ok `, rightColor...), strokeOf(`may be chance.*|one seed can't.*|^There is one seed.*`, doubtColor...),
+	strokeOf(`^FAILED.*|^REFUSED|^INTERRUPTED.*`, wrongColor...), strokeOf(`^ok `, rightColor...), strokeOf(`may be chance.*|one seed can't.*|^There is one seed.*|^NOTE: .*|compared: nothing.*`, doubtColor...),
 	strokeOf(`^(Bill|Instances|Pods|Moved|Interrupted|Refused) `, headingColor...), strokeOf(`^Other than in your cluster:|^\S.* against .*:$`, headingColor...),
 }

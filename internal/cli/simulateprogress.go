@@ -46,10 +46,15 @@ func counted(n int, what string) string {
 }
 
 func spanText(d time.Duration) string {
+	n, unit := d.Hours(), "hour"
 	if d >= 48*time.Hour {
-		return fmt.Sprintf("%.3g days", d.Hours()/24)
+		n, unit = n/24, "day"
 	}
-	return fmt.Sprintf("%.3g hours", d.Hours())
+	text := fmt.Sprintf("%.3g", n)
+	if text != "1" {
+		unit += "s"
+	}
+	return text + " " + unit
 }
 
 // told is what a run says of itself.

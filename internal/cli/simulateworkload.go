@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +44,7 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.IntVar(&f.pods, "pods", 100, "pods of the shape at its peak")
 	p.StringVar(&f.trace, "workload", "", "trace of arrivals and ends, .csv or .csv.gz (docs/simulate.md has the columns)")
 	p.StringVar(&f.templates, "templates", "", "file with the pod templates that the trace names")
-	p.DurationVar(&f.start, "trace-start", 0, "where in the trace to begin")
+	p.Var(spanFlag(&f.start, 0), "trace-start", "where in the trace to begin")
 	p.Float64Var(&f.speed, "trace-speed", 1, "how many times as fast the trace is played")
 	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
 	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")
@@ -53,8 +52,8 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable)")
 }
 
-// make makes the workload for a seed, and how long it is played.
-func (f *workloadFlags) make(seed uint64, horizon time.Duration) (*workload.Workload, time.Duration, error) {
+// make makes the workload for a seed from a time of the week on, and how long it is played.
+func (f *workloadFlags) make(seed uint64, start, horizon time.Duration) (*workload.Workload, time.Duration, error) {
 	if err := f.check(); err != nil {
 		return nil, 0, &usageError{err}
 	}
@@ -62,7 +61,7 @@ func (f *workloadFlags) make(seed uint64, horizon time.Duration) (*workload.Work
 		if horizon == 0 {
 			horizon = workload.DefaultHorizon(f.shape)
 		}
-		w, err := workload.Shape(f.shape, f.pods, horizon, seed)
+		w, err := workload.Shape(f.shape, f.pods, start, horizon, seed)
 		if err != nil {
 			return nil, 0, &usageError{err}
 		}
@@ -155,11 +154,11 @@ func (f *workloadFlags) loadTrace() (*workload.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if end := w.End(); f.start > 0 && f.start >= end {
+		return nil, fmt.Errorf("--trace-start %s: the trace %s ends before, after %s", f.start, f.trace, end)
+	}
 	if f.start > 0 || f.speed != 1 {
 		w = w.Window(f.start, 0, f.speed)
-		if len(w.Steps) == 0 {
-			return nil, fmt.Errorf("%s: nothing is left after --trace-start %s", f.trace, f.start)
-		}
 	}
 	return w, nil
 }
@@ -184,25 +183,11 @@ func (f *workloadFlags) pools() ([]simulate.File, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	if len(s.NodePools) == 0 {
-		return nil, nil
-	}
-	var items []any
-	for _, p := range s.NodePools {
-		p = p.DeepCopy()
-		p.APIVersion, p.Kind = "karpenter.sh/v1", "NodePool"
-		items = append(items, p)
-	}
-	for _, c := range s.NodeClasses {
-		c = c.DeepCopy()
-		c.APIVersion, c.Kind = "karpenter.k8s.aws/v1", "EC2NodeClass"
-		items = append(items, c)
-	}
-	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-	if err != nil {
+	file, err := simulate.PoolsOf(f.snapshot, s)
+	if err != nil || file == nil {
 		return nil, err
 	}
-	return []simulate.File{{Name: f.snapshot, Data: text}}, nil
+	return []simulate.File{*file}, nil
 }
 
 // region is where the snapshot was taken; empty if that is not known.
@@ -231,6 +216,6 @@ func (f *workloadFlags) write(w *workload.Workload, progress io.Writer) error {
 	if err := errors.Join(writeWhole(f.out, trace.Bytes()), writeWhole(beside, templates.Bytes())); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "%s has %s; play it with kerf simulate --workload %s --templates %s\n", f.out, counted(len(w.Steps), "row"), f.out, beside)
+	fmt.Fprintf(progress, "wrote %s: %s, and %s: %s; play them with kerf simulate --workload %[1]s --templates %[3]s\n", f.out, counted(len(w.Steps), "row"), beside, counted(len(w.Templates), "template"))
 	return nil
 }

@@ -22,15 +22,28 @@ type Verdict struct {
 	Assertion     string   `json:"assertion"`
 	Configuration string   `json:"configuration"`
 	Holds         bool     `json:"holds"`
-	Worst         float64  `json:"worst"`
-	Seed          uint64   `json:"seed"` // that has the worst value
+	Worst         *float64 `json:"worst,omitempty"` // missing where Absent says why
+	Seed          uint64   `json:"seed"`            // that has the worst value
 	Failed        []uint64 `json:"failedSeeds,omitempty"`
 	Unit          string   `json:"unit,omitempty"`
 	// Absent says why there is no such figure; then the assertion does not hold.
 	Absent string `json:"absent,omitempty"`
 }
 
-var assertion = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*(<=|>=|==|<|>)\s*\$?\s*([0-9][0-9a-z.]*)\s*(%?)\s*$`)
+var assertion = regexp.MustCompile(`^\s*([A-Za-z0-9_]+)\s*(<=|>=|==|<|>)\s*(\$?)\s*([0-9][0-9a-z.]*)\s*(%?)\s*$`)
+
+// inUnit says what a figure is in, and how its bound is written.
+func (m *Metric) inUnit() string {
+	switch m.Unit {
+	case "$":
+		return "in dollars, as in " + m.Name + "<90"
+	case "%":
+		return "in percent, as in " + m.Name + "<12%"
+	case "s":
+		return "a time, as in " + m.Name + "<90s or " + m.Name + "<2m"
+	}
+	return "a number, as in " + m.Name + "<90"
+}
 
 // Assertions reads bounds with commas between them: p99_pending<60s,bill<120.
 //
@@ -50,15 +63,16 @@ func Assertions(text string) ([]Assertion, error) {
 			return nil, fmt.Errorf("assertion %q: %w", strings.TrimSpace(part), err)
 		}
 		a := Assertion{Text: strings.TrimSpace(part), metric: f, op: m[2]}
-		if a.bound, err = strconv.ParseFloat(m[3], 64); err != nil {
-			d, derr := time.ParseDuration(m[3])
-			if derr != nil || f.Unit != "s" {
-				return nil, fmt.Errorf("assertion %q: %q is no value of %s", a.Text, m[3], f.Name)
+		unit := m[3] + m[5]
+		if a.bound, err = strconv.ParseFloat(m[4], 64); err != nil {
+			d, err := time.ParseDuration(m[4])
+			if err != nil {
+				return nil, fmt.Errorf("assertion %q: %q is no number and no time; %s is %s", a.Text, m[4], f.Name, f.inUnit())
 			}
-			a.bound = d.Seconds()
+			a.bound, unit = d.Seconds(), unit+"s"
 		}
-		if m[4] != "" && f.Unit != "%" {
-			return nil, fmt.Errorf("assertion %q: %s is not in percent", a.Text, f.Name)
+		if unit != "" && unit != f.Unit {
+			return nil, fmt.Errorf("assertion %q: %s is %s", a.Text, f.Name, f.inUnit())
 		}
 		out = append(out, a)
 	}
@@ -88,12 +102,12 @@ func Judge(assertions []Assertion, configuration string, results []*Result) []Ve
 	for i := range assertions {
 		a := &assertions[i]
 		v := Verdict{Assertion: a.Text, Configuration: configuration, Holds: true, Unit: a.metric.Unit}
-		for k, r := range results {
+		for _, r := range results {
 			value := a.metric.Of(&r.Totals)
 			if math.IsNaN(value) {
 				v.Holds, v.Failed = false, append(v.Failed, r.Seed)
 				if v.Absent == "" {
-					v.Absent, v.Seed = r.Totals.absent(), r.Seed
+					v.Absent, v.Seed, v.Worst = r.Totals.absent(), r.Seed, nil
 				}
 				continue
 			}
@@ -103,17 +117,17 @@ func Judge(assertions []Assertion, configuration string, results []*Result) []Ve
 				}
 				continue
 			}
-			worse := k == 0
+			worse := v.Worst == nil
 			switch a.op[0] {
 			case '<':
-				worse = worse || value > v.Worst
+				worse = worse || value > *v.Worst
 			case '>':
-				worse = worse || value < v.Worst
+				worse = worse || value < *v.Worst
 			default:
-				worse = worse || abs(value-a.bound) > abs(v.Worst-a.bound)
+				worse = worse || abs(value-a.bound) > abs(*v.Worst-a.bound)
 			}
 			if worse {
-				v.Worst, v.Seed = value, r.Seed
+				v.Worst, v.Seed = &value, r.Seed
 			}
 			if !a.holds(value) {
 				v.Holds = false
@@ -136,10 +150,10 @@ func (v *Verdict) Text() string {
 
 // value is the worst value, or that there is none.
 func (v *Verdict) value() string {
-	if v.Absent != "" {
+	if v.Worst == nil || v.Absent != "" {
 		return "none, for " + v.Absent
 	}
-	return value(v.Worst, v.Unit)
+	return value(*v.Worst, v.Unit)
 }
 
 func abs(v float64) float64 { return max(v, -v) }

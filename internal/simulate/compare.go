@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,16 +20,23 @@ type Comparison struct {
 	Workload       string `json:"workload"`
 	HorizonSeconds int64  `json:"horizonSeconds"`
 	// Seeds are those that all configurations have played; Left out are others, of runs that were ended early.
-	Seeds          []uint64        `json:"seeds"`
-	LeftOut        []uint64        `json:"leftOut,omitempty"`
-	Configurations []Configured    `json:"configurations"`
-	Differences    []Difference    `json:"differences"`
-	Figures        []CommonFigures `json:"figures"`
+	Seeds   []uint64 `json:"seeds"`
+	LeftOut []uint64 `json:"leftOut,omitempty"`
+	// Played and Partial are those of the results.
+	Played         string       `json:"played"`
+	Partial        string       `json:"partial,omitempty"`
+	Configurations []Configured `json:"configurations"`
+	// Judged is how many differences decide, and are judged together.
+	Judged      int             `json:"judgedTogether"`
+	Differences []Difference    `json:"differences"`
+	Figures     []CommonFigures `json:"figures"`
 }
 
 // Configured is what one configuration came to.
 type Configured struct {
-	Name    string    `json:"name"`
+	Name string `json:"name"`
+	// Changes are in what it differs from the first one.
+	Changes []Change  `json:"changes,omitempty"`
 	Results []*Result `json:"results"` // one for each seed
 }
 
@@ -40,7 +48,8 @@ type CommonFigures struct {
 
 // Estimate is a mean over seeds with half of its 95 % confidence interval.
 type Estimate struct {
-	Mean float64 `json:"mean"`
+	// Mean is missing where there is no value.
+	Mean *float64 `json:"mean,omitempty"`
 	// Half is missing where there is one value only.
 	Half *float64 `json:"half,omitempty"`
 	N    int      `json:"n"`
@@ -55,11 +64,18 @@ type Difference struct {
 	Percent *Estimate `json:"percent,omitempty"`
 	// Times is how many times as much the mean is; missing where the first has 0.
 	Times *float64 `json:"times,omitempty"`
-	// Told says whether the seeds tell a difference: the interval leaves 0 out.
+	// Decides says whether it is one of those that a summary names. These are judged together, by Holm's method.
+	Decides bool `json:"decides,omitempty"`
+	// P is how likely chance alone makes a difference as large, in this figure by itself; missing with one seed.
+	P *float64 `json:"p,omitempty"`
+	// Told says whether the seeds tell a difference from chance.
 	Told bool `json:"told"`
 	// Wanted is about how many seeds would tell a difference of this size, where these do not.
 	Wanted int `json:"seedsWanted,omitempty"`
 }
+
+// decisive are the figures that decide between configurations, in the order of their weight where nothing else says it.
+var decisive = []string{"refused", "bill", "p99_pending", "p95_pending", "p50_pending", "moved", "disrupted"}
 
 // Compare compares results: the first index is the configuration, the second the seed. Seeds that not all have played to the same
 // length are left out.
@@ -88,7 +104,7 @@ func Compare(names []string, results [][]*Result) (*Comparison, error) {
 			continue
 		}
 		c.Seeds = append(c.Seeds, first.Seed)
-		c.Workload, c.HorizonSeconds = first.Workload, first.SimulatedSeconds
+		c.Workload, c.HorizonSeconds, c.Played, c.Partial = first.Workload, first.SimulatedSeconds, first.Played, first.Partial
 		for i := range results {
 			c.Configurations[i].Results = append(c.Configurations[i].Results, results[i][k])
 		}
@@ -107,6 +123,7 @@ func Compare(names []string, results [][]*Result) (*Comparison, error) {
 			c.Differences = append(c.Differences, differ(c.Configurations[k+1].Name, m, c.Configurations[0].values(m), c.Configurations[k+1].values(m)))
 		}
 	}
+	c.judge()
 	return c, nil
 }
 
@@ -125,21 +142,26 @@ func EstimateOf(values []float64) Estimate {
 		return Estimate{}
 	}
 	mean, deviation := stat.MeanStdDev(values, nil)
-	out := Estimate{Mean: rounded(mean, 1e6), N: len(values)}
+	out := Estimate{Mean: new(rounded(mean, 1e6)), N: len(values)}
 	if len(values) > 1 {
-		half := rounded(student(len(values)-1)*deviation/math.Sqrt(float64(len(values))), 1e6)
+		half := rounded(student(len(values)-1, confidence)*deviation/math.Sqrt(float64(len(values))), 1e6)
 		out.Half = &half
 	}
 	return out
 }
 
-// student is the quantile of Student's t that an interval of this confidence reaches to.
-func student(degrees int) float64 {
+// student is the quantile of Student's t that an interval of a confidence reaches to.
+func student(degrees int, confidence float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(degrees)}.Quantile(1 - (1-confidence)/2)
 }
 
-// Sure tells whether the interval leaves 0 out. One value is never sure.
-func (e *Estimate) Sure() bool { return e.Half != nil && math.Abs(e.Mean) > *e.Half }
+// mean is the mean, 0 where there is none.
+func (e *Estimate) mean() float64 {
+	if e.Mean == nil {
+		return 0
+	}
+	return *e.Mean
+}
 
 // differ compares two configurations by the differences of each seed, which have less chance in them than the values.
 func differ(name string, m *Metric, before, after []float64) Difference {
@@ -168,15 +190,124 @@ func differ(name string, m *Metric, before, after []float64) Difference {
 		times := rounded(stat.Mean(after, nil)/sum, 1e4)
 		out.Times = &times
 	}
-	out.Told = out.Absolute.Sure()
-	if !out.Told && out.Absolute.Half != nil && out.Absolute.Mean != 0 {
-		// The interval shrinks with the root of the seeds.
-		part := *out.Absolute.Half / math.Abs(out.Absolute.Mean)
-		if n := math.Ceil(float64(len(before)) * part * part * 1.1); n < 10_000 {
-			out.Wanted = max(int(n), len(before)+1)
-		}
+	if n := len(before); n > 1 {
+		out.P = new(chance(*out.shown(), n))
 	}
 	return out
+}
+
+// shown is the difference as it is written and judged: of amounts the percentages, which differ less from seed to seed.
+func (d *Difference) shown() *Estimate {
+	if m, err := metric(d.Metric); err == nil && m.Unit == "$" && d.Percent != nil {
+		return d.Percent
+	}
+	return &d.Absolute
+}
+
+// chance is how likely a mean as far from 0 is where the values are those of chance alone: two-sided, by Student's t.
+func chance(e Estimate, n int) float64 {
+	switch {
+	case e.mean() == 0:
+		return 1
+	case *e.Half == 0:
+		return 0
+	}
+	t := math.Abs(e.mean()) / *e.Half * student(n-1, confidence)
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(t)
+}
+
+// judge says which differences are told from chance. Of twenty that are none, one would seem to be one at 95 %; so those that decide are
+// judged together by Holm's method: the clearest must hold for the confidence divided by how many there are, the next by one less, and
+// so on to the first that does not. Then chance alone makes a summary name any difference in at most one of twenty comparisons, however
+// the figures hang together. All other figures are judged each by itself.
+//
+// Source: S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979).
+func (c *Comparison) judge() {
+	var together []*Difference
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		d.Decides = slices.Contains(decisive, d.Metric)
+		switch {
+		case d.P == nil:
+		case d.Decides:
+			together = append(together, d)
+		default:
+			d.Told = *d.P < 1-confidence
+			d.want(1)
+		}
+	}
+	c.Judged = len(together)
+	sorted := slices.Clone(together)
+	slices.SortStableFunc(sorted, func(a, b *Difference) int { return cmp.Compare(*a.P, *b.P) })
+	for i, d := range sorted {
+		if *d.P >= (1-confidence)/float64(len(sorted)-i) {
+			break
+		}
+		d.Told = true
+	}
+	for _, d := range together {
+		d.want(len(together))
+	}
+}
+
+// mostSeeds is more than anybody plays.
+const mostSeeds = 10_000
+
+// want finds about how many seeds would tell the difference, if as many are judged together.
+func (d *Difference) want(together int) {
+	e := d.shown()
+	n := e.N
+	if d.Told || e.mean() == 0 || *e.Half == 0 {
+		return
+	}
+	deviation := *e.Half / student(n-1, confidence) * math.Sqrt(float64(n))
+	level := 1 - (1-confidence)/float64(together)
+	for k := n + 1; k < mostSeeds; k += 1 + k/50 {
+		if student(k-1, level)*deviation/math.Sqrt(float64(k)) < math.Abs(e.mean()) {
+			d.Wanted = k
+			return
+		}
+	}
+}
+
+// weight is how much a difference weighs beside those of other figures: by how many times as much it is, in either direction.
+func (d *Difference) weight() float64 {
+	switch {
+	case d.Metric == "refused":
+		return math.Inf(1)
+	case d.Metric == "bill":
+		return math.MaxFloat64
+	case d.Times == nil || *d.Times <= 0:
+		return math.MaxFloat64 / 2 // it is nothing in one of them
+	}
+	return math.Abs(math.Log(*d.Times))
+}
+
+// deciding are the differences of a configuration by which one decides, those that are told and those that are not, each in the order
+// of their weight: pods refused, the bill, then by how many times as much it is. Figures that are 0 everywhere are left out.
+func (c *Comparison) deciding(configuration string) (told, untold []*Difference) {
+	for _, name := range decisive {
+		d := c.difference(configuration, name)
+		switch {
+		case d == nil, name == "refused" && !c.some(name):
+		case d.Told:
+			told = append(told, d)
+		default:
+			untold = append(untold, d)
+		}
+	}
+	slices.SortStableFunc(told, func(a, b *Difference) int { return cmp.Compare(b.weight(), a.weight()) })
+	return told, untold
+}
+
+// some tells whether a figure is above 0 anywhere.
+func (c *Comparison) some(name string) bool {
+	for i, f := range c.Figures {
+		if Metrics[i].Name == name {
+			return slices.ContainsFunc(f.Of, func(e Estimate) bool { return e.mean() > 0 })
+		}
+	}
+	return false
 }
 
 // difference finds a difference by configuration and figure.

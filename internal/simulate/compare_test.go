@@ -1,9 +1,14 @@
 package simulate
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 func near(t *testing.T, what string, got, want float64) {
@@ -16,13 +21,13 @@ func near(t *testing.T, what string, got, want float64) {
 // The values are those of R: t.test(x) and t.test(b, a, paired = TRUE).
 func TestIntervalsAreThoseOfStudentsT(t *testing.T) {
 	e := EstimateOf([]float64{5.1, 4.9, 4.7, 4.6, 5.0})
-	near(t, "the mean", e.Mean, 4.86)
+	near(t, "the mean", e.mean(), 4.86)
 	near(t, "half of the interval", *e.Half, 0.25749) // sd 0.2073644, t(0.975, 4) 2.776445
-	if one := EstimateOf([]float64{3}); one.Half != nil || one.Sure() {
+	if one := EstimateOf([]float64{3}); one.Half != nil || one.mean() != 3 {
 		t.Errorf("of one value: %+v", one)
 	}
 	for degrees, want := range map[int]float64{1: 12.7062, 2: 4.30265, 9: 2.26216, 30: 2.04227} {
-		near(t, "the quantile", student(degrees), want)
+		near(t, "the quantile", student(degrees, confidence), want)
 	}
 }
 
@@ -47,14 +52,14 @@ func TestDifferencesArePaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := c.difference("b", "bill")
-	near(t, "the difference", d.Absolute.Mean, -9)
+	near(t, "the difference", d.Absolute.mean(), -9)
 	near(t, "its half", *d.Absolute.Half, 5.9530) // differences −5 −9 −14 −8: sd 3.741657, t(0.975, 3) 3.182446
-	near(t, "in percent", d.Percent.Mean, -4.875)
+	near(t, "in percent", d.Percent.mean(), -4.875)
 	if !d.Told || d.sure() != "" || !strings.HasPrefix(d.text(&Metrics[0]), "−4.9 % ± ") {
 		t.Errorf("it says %q %q", d.text(&Metrics[0]), d.sure())
 	}
 	moved, _ := metric("moved")
-	if text := c.difference("b", "moved").text(moved); text != "3.00 × as many" {
+	if text := c.difference("b", "moved").text(moved); text != "3.00 × as many (+50 ± 41.09)" {
 		t.Error(text)
 	}
 }
@@ -79,6 +84,159 @@ func TestTooFewSeedsAreSaid(t *testing.T) {
 	}
 }
 
+// waiting gives runs a median wait each.
+func waiting(runs []*Result, p50 ...float64) []*Result {
+	for i, r := range runs {
+		r.Totals.Pods, r.Totals.P50, r.Totals.P95, r.Totals.P99 = 10, &p50[i], new(100.), new(200.+float64(i))
+	}
+	return runs
+}
+
+// A summary names all differences that are told, the heaviest first behind the bill, and says what was compared.
+func TestASummaryNamesEveryDifference(t *testing.T) {
+	a := waiting(runsOf("a", 100, 200, 300, 150), 40, 41, 42, 43)
+	b := waiting(runsOf("b", 95, 190, 285, 142), 80.5, 81, 83, 84.5)
+	for i, r := range b {
+		r.Totals.Moved, r.Totals.Disrupted = 40*(i+1), 3
+	}
+	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := &Configuration{Name: "a", Settings: map[string]string{}, Manifests: []Manifest{{JSON: `{"kind":"NodePool","metadata":{"name":"default"},"spec":{"disruption":{"consolidateAfter":"30s"},"weight":3}}`}, {JSON: `{"kind":"NodePool","metadata":{"name":"gpu"},"spec":{}}`}}}
+	second := &Configuration{Name: "b", Settings: map[string]string{"BATCH_IDLE_DURATION": "2s"}, Manifests: []Manifest{{JSON: `{"kind":"NodePool","metadata":{"name":"default"},"spec":{"disruption":{"consolidateAfter":"10m"}}}`}, {JSON: `{"kind":"NodePool","metadata":{"name":"spot"},"spec":{}}`}}}
+	c.Tell([]*Configuration{first, second})
+	told, _ := c.deciding("b")
+	var names []string
+	for _, d := range told {
+		names = append(names, d.Metric)
+	}
+	if got := strings.Join(names, " "); got != "bill disrupted p50_pending" {
+		t.Errorf("told: %s", got)
+	}
+	var text, page bytes.Buffer
+	if err := errors.Join((&Report{Comparison: c}).WriteText(&text), (&Report{Comparison: c}).WriteHTML(&page)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"compared: NodePool default: disruption.consolidateAfter 30s → 10m\n", "compared: NodePool default: weight 3 → not set\n", "compared: NodePool gpu is left out\n", "compared: NodePool spot is added\n",
+		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3 ± 0", "the 7 differences by which one decides are judged together (Holm)", "may be chance; about ",
+	} {
+		if flat := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(text.String(), want) && !strings.Contains(flat, want) {
+			t.Errorf("the text lacks %q:\n%s", want, text.String())
+		}
+	}
+	html := page.String()
+	for _, want := range []string{"Different: nodes replaced or removed: ", "; pending, p50: ", "<h2>Seed by seed</h2>", "<h2>What was compared</h2>", "<td>spec.disruption.consolidateAfter</td><td class=\"\">30s</td>"} {
+		if !strings.Contains(html, want) && !strings.Contains(strings.ReplaceAll(html, ` class=""`, ""), strings.ReplaceAll(want, ` class=""`, "")) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, seed := range []string{"$285", "84.5 s", "$142"} { // of single seeds
+		if !strings.Contains(html, seed) {
+			t.Errorf("the page has no figure of a seed: %s", seed)
+		}
+	}
+}
+
+// Two configurations that are one differ in nothing, and it is said.
+func TestTheSameConfigurationTwiceIsSaid(t *testing.T) {
+	c, err := Compare([]string{"a", "b"}, [][]*Result{runsOf("a", 1, 2), runsOf("b", 1, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &Configuration{Name: "a", Settings: map[string]string{}}
+	c.Tell([]*Configuration{one, {Name: "b", Settings: map[string]string{}}})
+	var b strings.Builder
+	if err := (&Report{Comparison: c}).WriteText(&b); err != nil || !strings.Contains(b.String(), "compared: nothing: the two are the same as they are simulated") {
+		t.Error(b.String(), err)
+	}
+}
+
+// Of many comparisons of what does not differ, at most one of twenty names a difference. Each figure by itself would seem to differ in one of
+// twenty, and one of seven in three of ten.
+func TestChanceIsSeldomNamed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	drawn := func(name string) []*Result {
+		runs := runsOf(name, make([]float64, 6)...)
+		for _, r := range runs {
+			x := &r.Totals
+			draw := func() float64 { return 100 + 10*rng.NormFloat64() }
+			x.Bill, x.P50, x.P95, x.P99, x.Pods = draw(), new(draw()), new(draw()), new(draw()), 1
+			x.Moved, x.Disrupted, x.Refused = int(1000*draw()), int(1000*draw()), int(1000*draw())
+		}
+		return runs
+	}
+	named, alone := 0, 0
+	const tries = 400
+	for range tries {
+		c, err := Compare([]string{"a", "b"}, [][]*Result{drawn("a"), drawn("b")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told, _ := c.deciding("b"); len(told) > 0 {
+			named++
+		}
+		for _, d := range c.Differences {
+			if d.Decides && *d.P < 1-confidence {
+				alone++
+				break
+			}
+		}
+	}
+	if named > tries*8/100 || alone < tries*20/100 {
+		t.Errorf("of %d comparisons of the same %d name a difference; judged one by one %d would", tries, named, alone)
+	}
+}
+
+// No figure is below 0, nor a part above 100 %, and no interval says so.
+func TestIntervalsEndWhereFiguresDo(t *testing.T) {
+	for name, want := range map[string]string{"lost": "2 (0 to 7)", "spot_share": "97.0 % (92.0 % to 100.0 %)", "bill": "$2.00 (0 to 7)"} {
+		m, err := metric(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean := 2.
+		if name == "spot_share" {
+			mean = 97
+		}
+		if name == "bill" {
+			want = "$2.00 ($0 to $7.00)"
+		}
+		if got := m.text(&Estimate{Mean: &mean, Half: new(5.), N: 3}); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestStartsAndHours(t *testing.T) {
+	const hour = time.Hour
+	for text, want := range map[string]time.Duration{"09:00": 9 * hour, "Tue": 24 * hour, "tue 09:30": 33*hour + 30*time.Minute, "Sunday 23:59": 168*hour - time.Minute, "0:00": 0} {
+		if got, err := ParseStart(text); err != nil || got != want {
+			t.Errorf("%s is %s, want %s (%v)", text, got, want, err)
+		}
+	}
+	for _, text := range []string{"", "9", "24:00", "Xyz 09:00", "T 09:00", "Tue 9:5", "Tue 09:00 UTC"} {
+		if got, err := ParseStart(text); err == nil || !strings.Contains(err.Error(), `as in Tue, 09:00 or "Tue 09:00"`) {
+			t.Errorf("%q: %s %v", text, got, err)
+		}
+	}
+	for _, c := range []struct {
+		start, length time.Duration
+		want          string
+	}{
+		{0, 2 * hour, "Monday 00:00 to 02:00 UTC"}, {0, 24 * hour, "Monday 00:00 to Tuesday 00:00 UTC"}, {33 * hour, 90 * time.Minute, "Tuesday 09:00 to 10:30 UTC"},
+		{0, 168 * hour, "Monday 00:00 to Monday 00:00 UTC"}, {5 * hour, 240 * hour, "Monday 05:00 UTC and 10 days on"},
+	} {
+		if got := Hours(c.start, c.length); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+	if got := StartAt(time.Date(2026, 11, 26, 9, 30, 5, 0, time.UTC)); got != 3*24*hour+9*hour+30*time.Minute { // a Thursday
+		t.Error(got)
+	}
+}
+
 func TestRunsThatEndedEarlyAreLeftOut(t *testing.T) {
 	a, b := runsOf("a", 1, 2, 3), runsOf("b", 1, 2, 3)
 	b[1].SimulatedSeconds, a[2] = 300, nil
@@ -98,7 +256,7 @@ func TestAssertions(t *testing.T) {
 	}
 	runs := runsOf("", 100, 121)
 	runs[0].Totals.Pods, runs[1].Totals.Pods = 1, 1
-	runs[0].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = 59, 12, 11
+	runs[0].Totals.P99, runs[1].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = new(59.), new(0.), 12, 11
 	var got []string
 	for _, v := range Judge(all, "", runs) {
 		got = append(got, v.Text())
@@ -110,9 +268,14 @@ func TestAssertions(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 `there is no assertion in ""`,
 		"bill":             `assertion "bill": want FIGURE<VALUE`,
-		"cost<3":           `assertion "cost<3": there is no figure "cost"; there are [bill floor`,
-		"bill<60s":         `assertion "bill<60s": "60s" is no value of bill`,
-		"moved<3%":         `assertion "moved<3%": moved is not in percent`,
+		"cost<3":           `assertion "cost<3": there is no figure "cost"; did you mean bill? (there are bill, floor`,
+		"p99_pendng<3":     `assertion "p99_pendng<3": there is no figure "p99_pendng"; did you mean p99_pending?`,
+		"bill<60s":         `assertion "bill<60s": bill is in dollars, as in bill<90`,
+		"bill<5%":          `assertion "bill<5%": bill is in dollars, as in bill<90`,
+		"p99_pending<$60":  `assertion "p99_pending<$60": p99_pending is a time, as in p99_pending<90s`,
+		"p99_pending<1day": `assertion "p99_pending<1day": "1day" is no number and no time; p99_pending is a time`,
+		"distance<60s":     `assertion "distance<60s": distance is in percent, as in distance<12%`,
+		"moved<3%":         `assertion "moved<3%": moved is a number, as in moved<90`,
 		"bill<3 or moved<": `assertion "bill<3 or moved<": want FIGURE`,
 	} {
 		if _, err := Assertions(text); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -127,7 +290,7 @@ func TestNoFigureIsNoGoodFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := runsOf("", 1, 1)
-	runs[0].Totals.Pods, runs[0].Totals.P99 = 3, 20
+	runs[0].Totals.Pods, runs[0].Totals.P99 = 3, new(20.)
 	runs[1].Totals.Waiting = 8
 	v := Judge(all, "", runs)
 	if want := "p99_pending<60s does not hold: none, for no pod began to run, 8 waited in vain with seed 2"; v[0].Text() != want || !v[1].Holds {
@@ -136,6 +299,13 @@ func TestNoFigureIsNoGoodFigure(t *testing.T) {
 	c, err := Compare([]string{"a", "b"}, [][]*Result{runs[1:], runs[1:]})
 	if err != nil {
 		t.Fatal(err)
+	}
+	text, err := json.Marshal(struct {
+		Comparison *Comparison
+		Verdicts   []Verdict
+	}{c, v})
+	if err != nil || strings.Contains(string(text), "PendingSeconds") || !strings.Contains(string(text), `{"metric":"p99_pending","of":[{"n":0},{"n":0}]}`) || strings.Contains(string(text), `"worst":0`) {
+		t.Errorf("what is not there is written as 0: %s %v", text, err)
 	}
 	m, _ := metric("p99_pending")
 	if d := c.difference("b", "p99_pending"); d.text(m) != "none" || d.Told {

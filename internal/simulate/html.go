@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/report"
@@ -13,7 +14,7 @@ import (
 // footer says on what the figures stand.
 var footer = []string{
 	"The controller is the one that runs in clusters, unmodified, in virtual time, against a simulated AWS and a simulated Kubernetes API.",
-	"Prices and instance types are those that this version of Kerf brings; the bill is for instances alone, without volumes and traffic.",
+	"Prices and instance types are those that this version of Kerf brings; the bill is for instances alone, without volumes and traffic. A month is 730 hours.",
 	"The floor is a proved lower bound on what the pods that run could cost at each moment, by the same prices. No choice of instances reaches below it.",
 }
 
@@ -77,7 +78,8 @@ func line(name string, hue report.Hue, runs []*Result, of func(*Sample) float64)
 	return out
 }
 
-func perHour(v float64) string { return report.Dollars(v) + "/h" }
+func perHour(v float64) string         { return report.Dollars(v) + "/h" }
+func perHourBy(v, step float64) string { return report.DollarsBy(v, step) + "/h" }
 
 // Values of samples.
 func sBill(s *Sample) float64    { return s.Bill }
@@ -97,41 +99,90 @@ func pageOf(runs []*Result) report.Page {
 	est := func(name string) string {
 		m, _ := metric(name)
 		e := EstimateOf(of.values(m))
-		return e.text(m.Unit)
+		return m.text(&e)
 	}
-	day := 24 / max(r.Simulated().Hours(), 1e-9)
-	mean := EstimateOf(of.values(&Metrics[0])).Mean
+	hours := max(r.Simulated().Hours(), 1e-9)
+	bill := EstimateOf(of.values(&Metrics[0]))
+	hourly := bill.mean() / hours
 	seeds := make([]uint64, len(runs))
 	for i := range runs {
 		seeds[i] = runs[i].Seed
 	}
 	p := report.Page{
-		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), seeds),
+		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), r.Played, seeds),
 		Figures: []report.Figure{
-			{Label: "bill", Value: est("bill"), Note: report.Dollars(mean*day) + " a day, " + report.Dollars(mean*day*30) + " in 30 days"},
+			{Label: "bill", Value: est("bill"), Note: report.Dollars(hourly*24) + " a day, " + report.Dollars(hourly*report.HoursPerMonth) + " a month"},
 			{Label: "above the floor", Value: est("distance"), Note: "the floor is " + est("floor")},
 			{Label: "pending, p99", Value: est("p99_pending"), Note: "half of the pods run within " + est("p50_pending")},
 			{Label: "pods moved", Value: est("moved"), Note: est("lost") + " lost with their instance"},
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for ten minutes", Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
+	p.Sections = partial(r.Partial)
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."
 	}
 	p.Sections = append(p.Sections, report.Section{Title: "What it costs", Intro: intro, Blocks: []report.Block{
-		report.Lines{Title: "Bill and floor, dollars per hour", Format: perHour, Series: []report.Series{line("bill", report.Hue0, runs, sBill), dashed(line("floor", report.Hue1, runs, sFloor))}},
+		report.Lines{Title: "Bill and floor, dollars per hour", Format: perHour, Scale: perHourBy, Series: []report.Series{line("bill", report.Hue0, runs, sBill), dashed(line("floor", report.Hue1, runs, sFloor))}},
 		report.Lines{Title: "Instances", Series: []report.Series{line("spot", report.Hue0, runs, sSpot), line("on demand", report.Hue2, runs, sDemand)}},
 	}}, report.Section{Title: "What pods see", Blocks: []report.Block{
 		report.Lines{Title: "Pods", Series: []report.Series{line("running", report.Hue0, runs, sRunning), line("pending", report.Hue3, runs, sPending)}},
 		pendingBars("From created to running", runs),
 	}}, report.Section{Title: "What was moved, interrupted, refused", Blocks: outcomes(runs)}, report.Section{Title: "All figures", Blocks: []report.Block{figures([]Configured{{Name: "value", Results: runs}}, nil)}})
+	if len(runs) > 1 {
+		p.Sections = append(p.Sections, report.Section{Title: "Seed by seed", Blocks: []report.Block{seedTable(runs)}})
+	}
 	p.Sections = append(p.Sections, about(r.Notes, r.Settings)...)
 	return p
 }
 
-func subtitle(configuration string, d time.Duration, seeds []uint64) string {
+// partial says first of all where only a part of a workload was played.
+func partial(text string) []report.Section {
+	if text == "" {
+		return nil
+	}
+	return []report.Section{{Blocks: []report.Block{report.Notes{{Text: upper(text) + ".", Tone: report.Warn}}}}}
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// seedTable are the figures of each seed by which one decides.
+func seedTable(runs []*Result) report.Table {
+	t := report.Table{Columns: []report.Column{{Title: "Seed", Number: true}}, Fold: seedsShown}
+	var of []*Metric
+	for _, name := range append([]string{"floor"}, decisive...) {
+		m, _ := metric(name)
+		of = append(of, m)
+		t.Columns = append(t.Columns, report.Column{Title: m.Title, Number: true})
+	}
+	for _, r := range runs {
+		row := report.Cells(fmt.Sprint(r.Seed))
+		for _, m := range of {
+			row = append(row, report.Cell{Text: m.one(&r.Totals)})
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// seedsShown is how many seeds a table has before it folds.
+const seedsShown = 10
+
+// one is the figure of one run.
+func (m *Metric) one(t *Totals) string {
+	v := m.Of(t)
+	if math.IsNaN(v) {
+		return "none"
+	}
+	return value(v, m.Unit)
+}
+
+func subtitle(configuration string, d time.Duration, played string, seeds []uint64) string {
 	out := span(d) + ", " + seedsText(seeds)
+	if played != "" {
+		out = span(d) + " (" + played + "), " + seedsText(seeds)
+	}
 	if configuration != "" {
 		out = configuration + ", " + out
 	}
@@ -194,7 +245,7 @@ func outcomes(runs []*Result) []report.Block {
 	}
 	interrupted := "No spot instance was interrupted."
 	if interruptions > 0 {
-		interrupted = fmt.Sprintf("%d spot instances were interrupted. %d pods ended with their instance; the others on these instances were moved in the two minutes of notice.", interruptions, lost)
+		interrupted = fmt.Sprintf("Spot instances that were interrupted: %d. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", interruptions, lost)
 	}
 	out := []report.Block{moved, report.Text(interrupted)}
 	var notes report.Notes
@@ -203,7 +254,7 @@ func outcomes(runs []*Result) []report.Block {
 		byCount[why] = f.Count
 	}
 	for _, c := range countsOf(byCount) {
-		notes = append(notes, report.Note{Text: fmt.Sprintf("%d pods had no node, such as %s", c.Count, refused[c.Reason].Example), Detail: c.Reason, Tone: report.Bad})
+		notes = append(notes, report.Note{Text: fmt.Sprintf("%s had no node, such as %s", many(c.Count, "pod"), refused[c.Reason].Example), Detail: c.Reason, Tone: report.Bad})
 	}
 	if len(notes) > 0 {
 		out = append(out, notes)
@@ -225,14 +276,17 @@ func figures(all []Configured, c *Comparison) report.Table {
 		row := report.Cells(m.Title)
 		for k := range all {
 			e := EstimateOf(all[k].values(m))
-			row = append(row, report.Cell{Text: e.text(m.Unit)})
+			row = append(row, report.Cell{Text: m.text(&e)})
 			if c == nil || k == 0 {
 				continue
 			}
 			d := c.difference(all[k].Name, m.Name)
-			cell := report.Cell{Text: d.text(m), Detail: d.sure()}
+			cell := report.Cell{Text: d.text(m)}
+			if d.sure() != "" {
+				cell.Detail = "may be chance"
+			}
 			if d.Told && m.Better != 0 {
-				cell.Tone = toneOf(d.Absolute.Mean*float64(m.Better) > 0)
+				cell.Tone = toneOf(d.Absolute.mean()*float64(m.Better) > 0)
 			}
 			row = append(row, cell)
 		}
@@ -263,75 +317,4 @@ func about(notes []workload.Note, settings map[string]string) []report.Section {
 		out = append(out, report.Section{Title: "Settings that were given", Blocks: []report.Block{t}})
 	}
 	return out
-}
-
-// page is the page of a comparison: what one decides by first, then the lines of all in one picture, then all figures.
-func (c *Comparison) page() report.Page {
-	all := c.Configurations
-	p := report.Page{Title: "Comparison of " + fmt.Sprint(len(all)) + " configurations", Subtitle: c.Workload + ", " + subtitle("", c.Horizon(), c.Seeds)}
-	bars := report.Bars{Title: "Bill; the mark is the floor"}
-	pending, moved := report.Bars{Title: "Pending time, p99"}, report.Bars{Title: "Pods moved"}
-	for i := range all {
-		t := func(name string) Estimate {
-			m, _ := metric(name)
-			return EstimateOf(all[i].values(m))
-		}
-		bill, floor, p99, moves := t("bill"), t("floor"), t("p99_pending"), t("moved")
-		bars.Rows = append(bars.Rows, report.Bar{Label: all[i].Name, Value: bill.text("$"), Parts: []float64{bill.Mean}, Mark: floor.Mean})
-		pending.Rows = append(pending.Rows, report.Bar{Label: all[i].Name, Value: p99.text("s"), Parts: []float64{p99.Mean}})
-		moved.Rows = append(moved.Rows, report.Bar{Label: all[i].Name, Value: moves.text(""), Parts: []float64{moves.Mean}})
-	}
-	first := all[0].Name
-	for _, of := range all[1:] {
-		bill := c.difference(of.Name, "bill")
-		f := report.Figure{Label: of.Name + " against " + first + ": bill", Value: bill.text(&Metrics[0])}
-		for _, name := range []string{"moved", "p99_pending"} {
-			m, _ := metric(name)
-			d := c.difference(of.Name, name)
-			f.Note += m.Title + ": " + d.text(m)
-			if s := d.sure(); s != "" {
-				f.Note += " (" + s + ")"
-			}
-			f.Note += ". "
-		}
-		if s := bill.sure(); s != "" {
-			f.Note = "Bill: " + s + ". " + f.Note
-		} else {
-			f.Tone = toneOf(bill.Absolute.Mean <= 0)
-		}
-		p.Figures = append(p.Figures, f)
-	}
-	how := "± is half of the 95 % confidence interval over the seeds. Differences are those of each seed with itself, which have less chance in them than the values."
-	if len(c.Seeds) < 2 {
-		how = "There is one seed, so nothing says how much of the differences is chance: play more with --seeds 1-10."
-	}
-	lines := func(title string, format func(float64) string, of func(*Sample) float64, floor bool) report.Lines {
-		out := report.Lines{Title: title, Format: format}
-		for i := range all {
-			out.Series = append(out.Series, line(all[i].Name, report.Hue(i%report.Hues), all[i].Results, of))
-		}
-		if floor {
-			out.Series = append(out.Series, dashed(line("floor of "+first, report.Rest, all[0].Results, sFloor)))
-		}
-		return out
-	}
-	p.Sections = []report.Section{
-		{Title: "What to decide by", Intro: how, Blocks: []report.Block{bars, pending, moved}},
-		{Title: "Over time", Intro: "Lines are means over the seeds; bands reach from the least to the most.", Blocks: []report.Block{
-			lines("Bill, dollars per hour", perHour, sBill, true), lines("Instances", nil, sNodes, false), lines("Pods pending", nil, sPending, false),
-		}},
-		{Title: "All figures", Blocks: []report.Block{figures(all, c)}},
-	}
-	for i := range all {
-		p.Sections = append(p.Sections, report.Section{Title: all[i].Name, Blocks: append([]report.Block{pendingBars("From created to running", all[i].Results)}, outcomes(all[i].Results)...)})
-		for _, s := range about(nil, all[i].Results[0].Settings) {
-			s.Title = all[i].Name + ": " + s.Title
-			p.Sections = append(p.Sections, s)
-		}
-	}
-	p.Sections = append(p.Sections, about(c.notes(), nil)...)
-	if len(c.LeftOut) > 0 {
-		p.Footer = append(p.Footer, "Left out, for not all have played them: "+seedsText(c.LeftOut)+".")
-	}
-	return p
 }

@@ -25,10 +25,6 @@ import (
 // settle is how long the controller runs before the warm-up: it reads prices and types, and its classes get ready.
 const settle = 2 * time.Minute
 
-// origin is when a workload starts: a Monday, at midnight, so that schedules of budgets have a week to go by. Virtual time begins on
-// the Saturday before.
-var origin = time.Date(2000, 1, 3, 0, 0, 0, 0, time.UTC)
-
 // sharpness is how much work goes into one floor, in steps of about a nanosecond.
 const sharpness = 50_000_000
 
@@ -109,9 +105,9 @@ func (r *run) env() map[string]string {
 
 func (r *run) play(stop *atomic.Bool, told func(Progress)) error {
 	ctx := context.Background()
-	begin := origin.Add(-r.s.Warmup)
+	begin := r.s.origin().Add(-r.s.Warmup)
 	time.Sleep(time.Until(begin.Add(-settle)))
-	r.log.zero = origin
+	r.log.zero = r.s.origin()
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -121,16 +117,16 @@ func (r *run) play(stop *atomic.Bool, told func(Progress)) error {
 		return err
 	}
 	r.market = newMarket(r.s, r.h.AWS.World)
-	r.steps = drive.New(r.s.Workload, r.h.Client, origin, r.s.Warmup, nil)
+	r.steps = drive.New(r.s.Workload, r.h.Client, r.s.origin(), r.s.Warmup, nil)
 	if err := r.steps.First(ctx); err != nil {
 		return err
 	}
-	if err := r.until(ctx, origin, stop, nil); err != nil {
+	if err := r.until(ctx, r.s.origin(), stop, nil); err != nil {
 		return err
 	}
 	r.reset()
 	r.sample()
-	if err := r.until(ctx, origin.Add(r.s.Horizon), stop, told); err != nil {
+	if err := r.until(ctx, r.s.origin().Add(r.s.Horizon), stop, told); err != nil {
 		return err
 	}
 	r.finish(stop.Load())
@@ -226,7 +222,7 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 		if err := r.steps.Due(ctx, now); err != nil {
 			return err
 		}
-		since := now.Sub(origin)
+		since := now.Sub(r.s.origin())
 		whole := func(every time.Duration) bool { return since%every == 0 }
 		if whole(marketEvery) && r.market.walk() {
 			r.meter.reprice(r.market.price)
@@ -341,6 +337,7 @@ func (r *run) finish(stopped bool) {
 	out, m := r.result, r.meter.read()
 	out.SimulatedSeconds = int64(time.Since(r.begun).Round(time.Second).Seconds())
 	out.Interrupted = stopped && out.SimulatedSeconds < out.HorizonSeconds
+	out.Played, out.Partial = Hours(r.s.Start, out.Simulated()), r.s.Workload.Partial
 	w := r.pods
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -354,7 +351,7 @@ func (r *run) finish(stopped bool) {
 		t.SpotShare = rounded(100*m.spot/m.dollars, 1e2)
 	}
 	t.Pods, t.Waiting = len(w.waits), len(waits)-len(w.waits)
-	wait := func(q float64) float64 { return rounded(quantile(waits, q), 1e1) }
+	wait := func(q float64) *float64 { return new(rounded(quantile(waits, q), 1e1)) }
 	if t.Pods > 0 {
 		t.P50, t.P95, t.P99, t.Max = wait(.5), wait(.95), wait(.99), wait(1)
 	}
@@ -362,7 +359,7 @@ func (r *run) finish(stopped bool) {
 	for _, n := range w.moved {
 		t.Moved += n
 	}
-	t.Lost, t.Interruptions = w.lost, r.hits
+	t.Lost, t.Interruptions, t.Disrupted = w.lost, r.hits, w.disrupted
 	t.Launches, t.Terminations, t.NodesMax, t.NodesMean = m.launched, m.ended, m.most, rounded(m.mean, 1e2)
 	out.Moved, out.Commands = countsOf(w.moved), countsOf(w.begun)
 	for _, f := range w.refused {

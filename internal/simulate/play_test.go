@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,7 +77,7 @@ func TestOneSeedIsOneReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := specOf(t, w, time.Hour, 7)
-	s.Interruptions = 1
+	s.Interruptions, s.Start = 1, 33*time.Hour
 	results := play(t, s, s)
 	var first []byte
 	for i, r := range results {
@@ -95,11 +96,14 @@ func TestOneSeedIsOneReport(t *testing.T) {
 		}
 	}
 	r := results[0]
+	if r.Played != "Tuesday 09:00 to 10:00 UTC" || r.Totals.Disrupted == 0 {
+		t.Errorf("played %q, %d nodes were disrupted", r.Played, r.Totals.Disrupted)
+	}
 	if r.Totals.Bill <= r.Totals.Floor || r.Totals.Floor <= 0 || r.Totals.Pods < 16 || r.Totals.Launches == 0 || len(r.Series) != 121 || r.SimulatedSeconds != 3600 {
 		t.Errorf("%+v, %d points", r.Totals, len(r.Series))
 	}
-	if r.Totals.P50 < 30 || r.Totals.P50 > 300 || r.Totals.Max < 1790 { // huge waits from 1800 s to the end
-		t.Errorf("pods waited %g s and at most %g s for instances that boot in 40 s", r.Totals.P50, r.Totals.Max)
+	if *r.Totals.P50 < 30 || *r.Totals.P50 > 300 || *r.Totals.Max < 1790 { // huge waits from 1800 s to the end
+		t.Errorf("pods waited %g s and at most %g s for instances that boot in 40 s", *r.Totals.P50, *r.Totals.Max)
 	}
 	if r.Totals.Interruptions == 0 {
 		t.Error("no instance was interrupted")
@@ -132,13 +136,13 @@ func TestPodsThatNeverRunCount(t *testing.T) {
 	}
 	s := specOf(t, w, time.Hour, 1)
 	s.Warmup = 0
-	if r := play(t, s)[0].Totals; r.Pods != 2 || r.Waiting != 5 || r.P99 < 2900 || r.P50 < 2900 {
+	if r := play(t, s)[0].Totals; r.Pods != 2 || r.Waiting != 5 || *r.P99 < 2900 || *r.P50 < 2900 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestEndedEarlyItSaysWhatThereIs(t *testing.T) {
-	w, err := workload.Shape(workload.Steady, 20, 200*time.Hour, 1)
+	w, err := workload.Shape(workload.Steady, 20, 0, 200*time.Hour, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,13 +166,18 @@ func TestEndedEarlyItSaysWhatThereIs(t *testing.T) {
 }
 
 func TestWhatIsRefusedIsSaid(t *testing.T) {
-	w, err := workload.Shape(workload.Steady, 5, time.Hour, 1)
+	w, err := workload.Shape(workload.Steady, 5, 0, time.Hour, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := specOf(t, w, time.Hour, 1)
 	s.Manifests = append(s.Manifests, s.Manifests[0])
 	if _, err := runner().Run(t.Context(), []*simulate.Spec{s}); err == nil || !strings.Contains(err.Error(), "the pool of the quick start:2: NodePool default is refused") {
+		t.Error(err)
+	}
+	s = specOf(t, w, time.Hour, 1, simulate.File{Name: "pool.yaml", Data: []byte("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: mine}\n")})
+	_, err = runner().Run(t.Context(), []*simulate.Spec{s})
+	if _, refused := errors.AsType[*simulate.RefusedError](err); !refused || strings.Contains(err.Error(), "nil") || !strings.HasPrefix(err.Error(), "test: pool.yaml:1: NodePool web is refused: ") || !strings.Contains(err.Error(), "spec.template.spec.requirements: Required value") {
 		t.Error(err)
 	}
 	crash := &simulate.Runner{Command: func() *exec.Cmd { return exec.Command("false") }}

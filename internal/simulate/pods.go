@@ -43,6 +43,8 @@ type watcher struct {
 	moved   map[string]int
 	lost    int
 	refused map[string]*Refusal
+	// disrupted counts nodes that were marked for removal by the controller's own decision.
+	disrupted int
 
 	running, pending int
 	// ended are pods of jobs that have succeeded, gone those that are no more and had not.
@@ -222,10 +224,14 @@ func (w *watcher) hearNode(before, after map[string]any) {
 	annotations, _, _ := unstructured.NestedStringMap(after, "metadata", "annotations")
 	n.command = cmp.Or(annotations[index.CommandAnnotation], n.command)
 	taints, _, _ := unstructured.NestedSlice(after, "spec", "taints")
+	marked := n.marked
 	n.marked = slices.ContainsFunc(taints, func(t any) bool {
 		m, ok := t.(map[string]any)
 		return ok && m["key"] == karpv1.DisruptedTaintKey
 	})
+	if n.marked && !marked && !w.interrupted[n.instance] {
+		w.disrupted++
+	}
 }
 
 // hearEvent keeps why the controller finds no node for a pod.
@@ -270,7 +276,7 @@ func (w *watcher) look(end bool) {
 func (w *watcher) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waits, w.vain, w.lost = nil, nil, 0
+	w.waits, w.vain, w.lost, w.disrupted = nil, nil, 0, 0
 	clear(w.moved)
 	clear(w.begun)
 	clear(w.refused)

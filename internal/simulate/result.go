@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
@@ -19,6 +21,10 @@ type Result struct {
 	HorizonSeconds   int64 `json:"horizonSeconds"`
 	SimulatedSeconds int64 `json:"simulatedSeconds"`
 	Interrupted      bool  `json:"interrupted,omitempty"`
+	// Played are the hours that were simulated: "Monday 00:00 to 02:00 UTC". Partial says which part of its curve a built-in workload
+	// has in them, where it is not all.
+	Played  string `json:"played"`
+	Partial string `json:"partial,omitempty"`
 	// Settings are those of the controller that were given.
 	Settings map[string]string `json:"settings,omitempty"`
 	Totals   Totals            `json:"totals"`
@@ -48,18 +54,20 @@ type Totals struct {
 	// SpotShare is the part of the bill for spot instances, in percent.
 	SpotShare float64 `json:"spotSharePercent"`
 	// Pods is how many began to run, Waiting how many had not when it ended or when they were deleted. The others are how many
-	// seconds all of them waited from their creation until they ran, or until then; they say nothing where no pod began to run.
-	Pods    int     `json:"pods"`
-	Waiting int     `json:"waiting"`
-	P50     float64 `json:"p50PendingSeconds"`
-	P95     float64 `json:"p95PendingSeconds"`
-	P99     float64 `json:"p99PendingSeconds"`
-	Max     float64 `json:"maxPendingSeconds"`
+	// seconds all of them waited from their creation until they ran, or until then; they are missing where no pod began to run.
+	Pods    int      `json:"pods"`
+	Waiting int      `json:"waiting"`
+	P50     *float64 `json:"p50PendingSeconds,omitempty"`
+	P95     *float64 `json:"p95PendingSeconds,omitempty"`
+	P99     *float64 `json:"p99PendingSeconds,omitempty"`
+	Max     *float64 `json:"maxPendingSeconds,omitempty"`
 	// Moved is how many pods were evicted from nodes that were removed, whatever for, Lost how many ended with their instance.
 	Moved int `json:"moved"`
 	Lost  int `json:"lost"`
 	// Interruptions is how many spot instances were interrupted.
 	Interruptions int `json:"interruptions"`
+	// Disrupted is how many nodes the controller replaced or removed with a reason of its own, interruptions left out.
+	Disrupted int `json:"disrupted"`
 	// Launches and Terminations count instances.
 	Launches     int `json:"launches"`
 	Terminations int `json:"terminations"`
@@ -113,16 +121,17 @@ type Metric struct {
 	Of func(*Totals) float64
 }
 
-// Metrics are the figures that can be asserted and compared.
+// Metrics are the figures that can be asserted and compared. None of them is ever below 0.
 var Metrics = []Metric{
 	{"bill", "bill", "$", -1, func(t *Totals) float64 { return t.Bill }},
 	{"floor", "floor", "$", 0, func(t *Totals) float64 { return t.Floor }},
-	{"distance", "above the floor", "%", -1, func(t *Totals) float64 { return t.Distance }},
-	{"p50_pending", "pending, p50", "s", -1, ran(func(t *Totals) float64 { return t.P50 })},
-	{"p95_pending", "pending, p95", "s", -1, ran(func(t *Totals) float64 { return t.P95 })},
-	{"p99_pending", "pending, p99", "s", -1, ran(func(t *Totals) float64 { return t.P99 })},
-	{"max_pending", "pending, longest", "s", -1, ran(func(t *Totals) float64 { return t.Max })},
+	{"distance", "above the floor", "%", -1, func(t *Totals) float64 { return max(t.Distance, 0) }},
+	{"p50_pending", "pending, p50", "s", -1, known(func(t *Totals) *float64 { return t.P50 })},
+	{"p95_pending", "pending, p95", "s", -1, known(func(t *Totals) *float64 { return t.P95 })},
+	{"p99_pending", "pending, p99", "s", -1, known(func(t *Totals) *float64 { return t.P99 })},
+	{"max_pending", "pending, longest", "s", -1, known(func(t *Totals) *float64 { return t.Max })},
 	{"moved", "pods moved", "", -1, func(t *Totals) float64 { return float64(t.Moved) }},
+	{"disrupted", "nodes replaced or removed", "", -1, func(t *Totals) float64 { return float64(t.Disrupted) }},
 	{"lost", "pods lost with their instance", "", -1, func(t *Totals) float64 { return float64(t.Lost) }},
 	{"interruptions", "spot interruptions", "", 0, func(t *Totals) float64 { return float64(t.Interruptions) }},
 	{"launches", "instances launched", "", -1, func(t *Totals) float64 { return float64(t.Launches) }},
@@ -134,13 +143,13 @@ var Metrics = []Metric{
 	{"waiting", "pods that never ran", "", -1, func(t *Totals) float64 { return float64(t.Waiting) }},
 }
 
-// ran is a figure of pods that began to run; there is none where none did.
-func ran(of func(*Totals) float64) func(*Totals) float64 {
+// known is a figure that may be missing.
+func known(of func(*Totals) *float64) func(*Totals) float64 {
 	return func(t *Totals) float64 {
-		if t.Pods == 0 {
-			return math.NaN()
+		if v := of(t); v != nil {
+			return *v
 		}
-		return of(t)
+		return math.NaN()
 	}
 }
 
@@ -161,7 +170,15 @@ func metric(name string) (*Metric, error) {
 		}
 		names = append(names, Metrics[i].Name)
 	}
-	return nil, fmt.Errorf("there is no figure %q; there are %v", name, names)
+	meant, near := "", requirement.Nearest(name, names)
+	switch name {
+	case "cost", "costs", "price", "dollars":
+		near = "bill"
+	}
+	if near != "" {
+		meant = "; did you mean " + near + "?"
+	}
+	return nil, fmt.Errorf("there is no figure %q%s (there are %s)", name, meant, strings.Join(names, ", "))
 }
 
 // Simulated is how long was simulated.

@@ -66,7 +66,7 @@ func (r *Runner) Run(ctx context.Context, specs []*Spec) ([]*Result, error) {
 				mu.Lock()
 				results[i] = out
 				if err != nil && failed == nil {
-					failed = fmt.Errorf("%s, seed %d: %w", cmp.Or(specs[i].Configuration, "simulation"), specs[i].Seed, err)
+					failed = named(specs[i], err)
 					cancel()
 				}
 				mu.Unlock()
@@ -87,6 +87,17 @@ func (r *Runner) Run(ctx context.Context, specs []*Spec) ([]*Result, error) {
 		failed = err // a panic
 	}
 	return results, failed
+}
+
+// named is the error of a run, with which it is; what is refused names its file.
+func named(s *Spec, err error) error {
+	if _, refused := errors.AsType[*RefusedError](err); !refused {
+		return fmt.Errorf("%s, seed %d: %w", cmp.Or(s.Configuration, "simulation"), s.Seed, err)
+	}
+	if s.Configuration == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", s.Configuration, err)
 }
 
 // one runs one Spec.
@@ -145,6 +156,8 @@ func (r *Runner) one(ctx context.Context, s *Spec, told func(Progress)) (*Result
 	}
 	err = c.Wait()
 	switch {
+	case last.Refused:
+		return nil, &RefusedError{last.Error}
 	case last.Error != "":
 		return nil, errors.New(last.Error)
 	case last.Result != nil:

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/report"
 	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
@@ -20,7 +21,7 @@ const (
 	//
 	// Source: AWS Spot Instance Advisor, "the average frequency of interruption across all Regions and instance types is <5%",
 	// which is a share of instances in a month.
-	DefaultInterruptions = 0.05 / 730
+	DefaultInterruptions = 0.05 / report.HoursPerMonth
 	// DefaultVolatility is the standard deviation of what a spot price changes by in a day, as a part of it. AWS says that prices
 	// "adjust gradually, based on long-term trends in supply and demand" (EC2 User Guide, Spot Instances) and gives no figure; this
 	// one is an assumption.
@@ -54,9 +55,11 @@ type Spec struct {
 	Settings map[string]string  `json:"settings,omitempty"`
 	Workload *workload.Workload `json:"workload"`
 	Horizon  time.Duration      `json:"horizon"`
-	Warmup   time.Duration      `json:"warmup"`
-	Seed     uint64             `json:"seed"`
-	Region   string             `json:"region"`
+	// Start is when the workload starts, since Monday 00:00 UTC: schedules of disruption budgets go by it.
+	Start  time.Duration `json:"start"`
+	Warmup time.Duration `json:"warmup"`
+	Seed   uint64        `json:"seed"`
+	Region string        `json:"region"`
 	// Types are the instance types that exist; all of the region if empty.
 	Types []string `json:"types,omitempty"`
 	// Interruptions is the chance of a spot instance to be interrupted in an hour, Volatility the standard deviation of what a spot
@@ -81,6 +84,8 @@ func (s *Spec) Check() error {
 	switch {
 	case s.Workload == nil:
 		return errors.New("there is no workload to simulate")
+	case s.Start < 0 || s.Start >= Week || s.Start%time.Minute != 0:
+		return fmt.Errorf("a start %s after Monday 00:00: want whole minutes within a week", s.Start)
 	case s.Horizon < time.Minute:
 		return fmt.Errorf("a horizon of %s: want at least a minute", s.Horizon)
 	case s.Interruptions < 0 || s.Interruptions > 60:

@@ -84,7 +84,7 @@ func value(v float64, unit string) string {
 
 func seconds(v float64) string {
 	if v < 120 {
-		return fmt.Sprintf("%.3g s", v)
+		return report.Number(math.Round(v*10)/10) + " s"
 	}
 	return time.Duration(v * float64(time.Second)).Round(time.Second).String()
 }
@@ -96,11 +96,14 @@ func (r *Result) write(b *bytes.Buffer) {
 		title = r.Configuration + ": " + title
 	}
 	fmt.Fprintf(b, "%s, %s, seed %d\n", title, span(r.Simulated()), r.Seed)
+	writePlayed(b, r.Played, r.Partial)
 	if r.Interrupted {
 		fmt.Fprintf(b, "Ended early: of %s asked for, %s were simulated, and all figures are of these.\n", span(time.Duration(r.HorizonSeconds)*time.Second), span(r.Simulated()))
 	}
 	b.WriteByte('\n')
-	fmt.Fprintf(b, "Bill         %s, %s a day; the least that the pods could cost is %s: %s above it\n", report.Dollars(t.Bill), report.Dollars(t.Bill*24/max(r.Simulated().Hours(), 1e-9)), report.Dollars(t.Floor), value(t.Distance, "%"))
+	hourly := t.Bill / max(r.Simulated().Hours(), 1e-9)
+	fmt.Fprintf(b, "Bill         %s, which is %s a day and %s a month of %d hours; the least that the pods could cost is %s: %s above it\n",
+		report.Dollars(t.Bill), report.Dollars(hourly*24), report.Dollars(hourly*report.HoursPerMonth), report.HoursPerMonth, report.Dollars(t.Floor), value(t.Distance, "%"))
 	bill, least := r.line(func(s *Sample) float64 { return s.Bill }), r.line(func(s *Sample) float64 { return s.Floor })
 	top := most(bill, least)
 	fmt.Fprintf(b, "  $/h        %s  up to %s\n", spark(bill, top), report.Dollars(top))
@@ -115,8 +118,8 @@ func (r *Result) write(b *bytes.Buffer) {
 	if t.Waiting > 0 {
 		fmt.Fprintf(b, ", %d never did (they count with their wait so far)", t.Waiting)
 	}
-	if t.Pods > 0 {
-		fmt.Fprintf(b, "; from created to running: p50 %s, p95 %s, p99 %s, longest %s\n", seconds(t.P50), seconds(t.P95), seconds(t.P99), seconds(t.Max))
+	if t.Pods > 0 && t.P50 != nil {
+		fmt.Fprintf(b, "; from created to running: p50 %s, p95 %s, p99 %s, longest %s\n", seconds(*t.P50), seconds(*t.P95), seconds(*t.P99), seconds(*t.Max))
 	} else {
 		b.WriteString("; from created to running: none\n")
 	}
@@ -125,12 +128,12 @@ func (r *Result) write(b *bytes.Buffer) {
 	if most(pending) > 0 {
 		fmt.Fprintf(b, "  pending    %s  up to %.0f\n", spark(pending, most(pending)), most(pending))
 	}
-	fmt.Fprintf(b, "Moved        %d pods%s\n", t.Moved, listed(r.Moved))
-	fmt.Fprintf(b, "Interrupted  %d spot instances; %d pods ended with their instance\n", t.Interruptions, t.Lost)
+	fmt.Fprintf(b, "Moved        %s%s; %s replaced or removed\n", many(t.Moved, "pod"), listed(r.Moved), many(t.Disrupted, "node"))
+	fmt.Fprintf(b, "Interrupted  %s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), many(t.Lost, "pod"))
 	if t.Refused == 0 {
 		fmt.Fprintf(b, "Refused      no pod waited for ten minutes\n")
 	} else {
-		fmt.Fprintf(b, "REFUSED      %d pods\n", t.Refused)
+		fmt.Fprintf(b, "REFUSED      %s\n", many(t.Refused, "pod"))
 		for i, f := range r.Refused {
 			if i == refusalsShown {
 				fmt.Fprintf(b, "          and %d more reasons (-o json has all)\n", len(r.Refused)-i)
@@ -140,6 +143,16 @@ func (r *Result) write(b *bytes.Buffer) {
 		}
 	}
 	writeNotes(b, r.Notes)
+}
+
+// writePlayed says which hours were played.
+func writePlayed(b *bytes.Buffer, played, partial string) {
+	if played != "" {
+		fmt.Fprintf(b, "Played: %s\n", played)
+	}
+	if partial != "" {
+		fmt.Fprintf(b, "NOTE: %s\n", partial)
+	}
 }
 
 func writeNotes(b *bytes.Buffer, notes []workload.Note) {
@@ -164,9 +177,19 @@ func span(d time.Duration) string {
 	case d%time.Hour == 0 && h >= 48 && int(h)%24 == 0:
 		return fmt.Sprintf("%.0f days", h/24)
 	case d%time.Hour == 0:
-		return fmt.Sprintf("%.0f h", h)
+		return many(int(h), "hour")
+	case d%time.Minute == 0 && d < time.Hour:
+		return many(int(d.Minutes()), "minute")
 	}
 	return d.Round(time.Second).String()
+}
+
+// many is a number of things in words.
+func many(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func listed(counts []Count) string {
@@ -222,138 +245,18 @@ func spark(values []float64, top float64) string {
 // writeRuns writes the means over seeds.
 func writeRuns(b *bytes.Buffer, runs []*Result) {
 	r := runs[0]
-	fmt.Fprintf(b, "%s, %s, %d seeds; ± is the 95 %% confidence interval of the mean\n\n", r.Workload, span(r.Simulated()), len(runs))
+	fmt.Fprintf(b, "%s, %s, %d seeds; ± is half of the 95 %% confidence interval of the mean\n", r.Workload, span(r.Simulated()), len(runs))
+	writePlayed(b, r.Played, r.Partial)
+	b.WriteByte('\n')
 	of := Configured{Results: runs}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for i := range Metrics {
 		m := &Metrics[i]
 		e := EstimateOf(of.values(m))
-		fmt.Fprintf(w, "%s\t%s\n", m.Title, e.text(m.Unit))
+		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}
 	_ = w.Flush()
 	writeNotes(b, r.Notes)
-}
-
-// text writes an estimate with its unit.
-func (e *Estimate) text(unit string) string {
-	if e.N == 0 {
-		return "none"
-	}
-	if e.Half == nil {
-		return value(e.Mean, unit)
-	}
-	return value(e.Mean, unit) + " ± " + value(*e.Half, unit)
-}
-
-// signed writes a difference.
-func (e *Estimate) signed(unit string) string {
-	sign := "+"
-	if e.Mean < 0 {
-		sign = "−"
-	}
-	out := sign + value(math.Abs(e.Mean), unit)
-	if e.Half != nil {
-		out += " ± " + value(*e.Half, unit)
-	}
-	return out
-}
-
-// text says a difference: in percent where that is what one decides by, else how many times as much it is.
-func (d *Difference) text(m *Metric) string {
-	switch {
-	case d.Absolute.N == 0:
-		return "none"
-	case d.Absolute.Mean == 0 && (d.Absolute.Half == nil || *d.Absolute.Half == 0):
-		return "the same"
-	case m.Unit == "$" && d.Percent != nil:
-		return d.Percent.signed("%")
-	case m.Unit == "" && d.Times != nil && d.Absolute.N > 0:
-		return fmt.Sprintf("%.2f × as many", *d.Times)
-	case m.Unit == "%":
-		return strings.ReplaceAll(d.Absolute.signed("%"), " %", "") + " points"
-	}
-	return d.Absolute.signed(m.Unit)
-}
-
-// sure says how sure a difference is.
-func (d *Difference) sure() string {
-	switch {
-	case d.Absolute.N == 0:
-		return "no pod began to run in one of them"
-	case d.Told, d.Absolute.Mean == 0 && d.Absolute.Half != nil && *d.Absolute.Half == 0:
-		return ""
-	case d.Absolute.N < 2:
-		return "one seed can't tell it from chance"
-	case d.Wanted > 0:
-		return fmt.Sprintf("may be chance; about %d seeds would tell", d.Wanted)
-	}
-	return "may be chance"
-}
-
-// compared are the figures that a comparison shows first.
-var compared = []string{"bill", "distance", "p99_pending", "moved", "launches"}
-
-func (c *Comparison) write(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%s, %s, %s", c.Workload, span(c.Horizon()), seedsText(c.Seeds))
-	if len(c.LeftOut) > 0 {
-		fmt.Fprintf(b, "; left out, for not all have played them: %s", seedsText(c.LeftOut))
-	}
-	b.WriteString("\n\n")
-	first := c.Configurations[0].Name
-	for _, of := range c.Configurations[1:] {
-		fmt.Fprintf(b, "%s against %s:\n", of.Name, first)
-		w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-		for _, name := range compared {
-			m, _ := metric(name)
-			d := c.difference(of.Name, name)
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", m.Title, d.text(m), d.sure())
-		}
-		_ = w.Flush()
-	}
-	b.WriteByte('\n')
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "\t")
-	for _, of := range c.Configurations {
-		fmt.Fprintf(w, "%s\t", of.Name)
-	}
-	fmt.Fprintln(w)
-	for i, f := range c.Figures {
-		m := &Metrics[i]
-		fmt.Fprintf(w, "%s\t", m.Title)
-		for k := range f.Of {
-			fmt.Fprintf(w, "%s\t", f.Of[k].text(m.Unit))
-		}
-		fmt.Fprintln(w)
-	}
-	_ = w.Flush()
-	if len(c.Seeds) > 1 {
-		b.WriteString("\n± is half of the 95 % confidence interval, by Student's t. Differences are those of each seed with itself.\n")
-	} else {
-		b.WriteString("\nThere is one seed, so nothing says how much of the differences is chance: play more (--seeds 1-10).\n")
-	}
-	for _, of := range c.Configurations {
-		if r := of.Results[0]; r.Totals.Refused > 0 {
-			fmt.Fprintf(b, "\n%s refused %d pods, such as %s: %s\n", of.Name, r.Totals.Refused, r.Refused[0].Example, r.Refused[0].Reason)
-		}
-	}
-	writeNotes(b, c.notes())
-}
-
-// notes are those of all configurations, each once.
-func (c *Comparison) notes() []workload.Note {
-	var out []workload.Note
-	for _, of := range c.Configurations {
-		for _, n := range of.Results[0].Notes {
-			known := false
-			for _, o := range out {
-				known = known || o.What == n.What
-			}
-			if !known {
-				out = append(out, n)
-			}
-		}
-	}
-	return out
 }
 
 func seedsText(seeds []uint64) string {

@@ -32,7 +32,18 @@ type message struct {
 	Result   *Result   `json:"result,omitempty"`
 	Events   []string  `json:"events,omitempty"`
 	Error    string    `json:"error,omitempty"`
+	// Refused says that the error is of what was to be simulated.
+	Refused bool `json:"refused,omitempty"`
 }
+
+// RefusedError is that what was to be simulated can't be: an object is refused, no NodePool can launch anything.
+type RefusedError struct{ Text string }
+
+// Error is part of error.
+func (e *RefusedError) Error() string { return e.Text }
+
+// unchecked is what the API says besides of an object that is refused, and what says nothing.
+var unchecked = regexp.MustCompile(`(, )?<nil>: Invalid value: null: some validation rules were not checked[^,\]]*`)
 
 // Work is the whole of a worker: it reads a Spec, runs it, and writes messages. Virtual time belongs to package testing, so a run is
 // a test that package testing is asked to run, outside of go test; it takes the process for itself, its flags, arguments and
@@ -64,7 +75,7 @@ func Work(in io.Reader, out io.Writer) error {
 	m := message{Result: result}
 	switch {
 	case failed != nil:
-		m = message{Error: failed.Error()}
+		m = message{Error: unchecked.ReplaceAllString(failed.Error(), ""), Refused: true}
 	case err != nil:
 		m = message{Error: fmt.Sprintf("%v: %s", err, said)}
 	default:

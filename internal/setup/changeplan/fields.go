@@ -32,6 +32,28 @@ type Field struct {
 	Guard string `json:"guard,omitempty"`
 }
 
+// Difference is a field in which two objects differ, by its path. The value of a field that is not set is empty.
+type Difference struct {
+	Path string `json:"path"`
+	Old  string `json:"old,omitempty"`
+	New  string `json:"new,omitempty"`
+}
+
+// Differences are the fields in which the specs of two objects differ, in the order of their names. Either may be nil.
+func Differences(old, now any) []Difference {
+	spec := func(o any) any {
+		if o == nil {
+			return nil
+		}
+		return tree(o)["spec"]
+	}
+	var out []Difference
+	for _, l := range differences("spec", spec(old), spec(now)) {
+		out = append(out, Difference{l.path, value(l.old), value(l.now)})
+	}
+	return out
+}
+
 // leaf is a difference of two trees.
 type leaf struct {
 	path     string

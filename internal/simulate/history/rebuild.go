@@ -32,7 +32,7 @@ func (l *ledger) rebuild(account *Account) (*workload.Workload, error) {
 		ledger: l, w: l.window(), account: account, named: map[*template]string{}, used: map[string]bool{}, sets: map[ref]*set{}, counts: map[ref]bool{},
 		out: &workload.Workload{Templates: map[string]*corev1.PodTemplateSpec{}},
 	}
-	account.From, account.To = b.w.from, b.w.to
+	account.From, account.To, b.out.Begun = b.w.from, b.w.to, b.w.from
 	pods := l.merge()
 	for _, p := range pods {
 		l.guessOwner(p)

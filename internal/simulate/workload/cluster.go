@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // JobDuration is how long pods of Jobs run whose manifests do not say it by RunsForAnnotation.
@@ -100,6 +101,9 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 		}
 		o := metav1.GetControllerOf(p)
 		switch {
+		case (o == nil || o.Kind != "DaemonSet") && intake.OptsOut(p):
+			m.w.note("pods that ask to stay off the nodes of NodePools, as a controller's own do, are left out", p.Namespace+"/"+p.Name, 1)
+			continue
 		case o == nil:
 			m.pod(p)
 			continue
@@ -145,6 +149,7 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 			foreign++
 		}
 	}
+	m.w.note("the cluster begins without nodes: the bill is of those that Kerf launches for its pods, near the plan of kerf audit, and not of those that run now; pods that wait for a node count too", source, 1)
 	if foreign > 0 {
 		m.w.note("nodes that no NodePool has are not there: their pods are placed on nodes of NodePools too", fmt.Sprintf("%d nodes", foreign), 1)
 	}

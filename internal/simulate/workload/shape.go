@@ -49,37 +49,34 @@ const (
 	noise = 0.05
 )
 
-// Shape makes a built-in workload with at most about so many pods at its peak, drawn from a seed:
+// Shape makes a built-in workload with at most about so many pods at its peak, drawn from a seed. It begins at a time of the week,
+// which is told by how long it is after Monday 00:00:
 //
-//   - day begins at midnight: services follow a curve from a third at five in the morning to all at five in the afternoon;
-//     small jobs of a minute to twenty come and go.
-//   - week is seven such days from a Monday on, the last two with half of the load.
+//   - day: services follow a curve from a third at five in the morning to all at five in the afternoon; small jobs of a minute to
+//     twenty come and go.
+//   - week is such days, Saturday and Sunday with half of the load.
 //   - steady has the same services all the time, and the jobs.
 //   - burst has a quarter of the pods all the time, and about once an hour the rest comes at once as a job of 10 to 30 minutes.
 //
 // Errors: there is no such shape; pods or horizon are not positive.
-func Shape(name string, pods int, horizon time.Duration, seed uint64) (*Workload, error) {
+func Shape(name string, pods int, start, horizon time.Duration, seed uint64) (*Workload, error) {
 	if pods < 1 || horizon <= 0 {
 		return nil, fmt.Errorf("shape %s: want at least one pod and some time, not %d pods for %s", name, pods, horizon)
 	}
 	w := &Workload{Source: fmt.Sprintf("shape %s, %d pods", name, pods), Templates: map[string]*corev1.PodTemplateSpec{}}
+	if pods == 1 {
+		w.Source = "shape " + name + ", 1 pod"
+	}
 	g := &generator{w: w, rng: rand.New(rand.NewPCG(seed, 0x6b657266)), horizon: horizon}
-	switch name {
-	case Day:
-		g.services(pods*9/10, func(at time.Duration) float64 { return dayCurve(at) })
+	switch curve := curveOf(name); {
+	case curve != nil:
+		g.services(pods*9/10, func(at time.Duration) float64 { return curve(start + at) })
 		g.jobs(pods / 10)
-	case Week:
-		g.services(pods*9/10, func(at time.Duration) float64 {
-			if day := int(at/(24*time.Hour)) % 7; day >= 5 {
-				return dayCurve(at) / 2
-			}
-			return dayCurve(at)
-		})
-		g.jobs(pods / 10)
-	case Steady:
+		w.Partial = partOf(name, start, horizon)
+	case name == Steady:
 		g.services(pods*9/10, func(time.Duration) float64 { return 1 })
 		g.jobs(pods / 10)
-	case Burst:
+	case name == Burst:
 		g.services(max(1, pods/4), func(time.Duration) float64 { return 1 })
 		g.bursts(pods - pods/4)
 	default:
@@ -92,6 +89,40 @@ func Shape(name string, pods int, horizon time.Duration, seed uint64) (*Workload
 // dayCurve is the part of the peak that is there at a time of the day.
 func dayCurve(at time.Duration) float64 {
 	return 2./3 - math.Cos((at.Hours()-5)/12*math.Pi)/3
+}
+
+// weekCurve is the part of the peak that is there at a time of the week.
+func weekCurve(at time.Duration) float64 {
+	if day := int(at/(24*time.Hour)) % 7; day >= 5 {
+		return dayCurve(at) / 2
+	}
+	return dayCurve(at)
+}
+
+// curveOf is the curve that a shape follows; nil if it follows none.
+func curveOf(shape string) func(at time.Duration) float64 {
+	switch shape {
+	case Day:
+		return dayCurve
+	case Week:
+		return weekCurve
+	}
+	return nil
+}
+
+// partOf says which part of its curve a shape plays that is cut short; empty where it plays all of it.
+func partOf(shape string, start, horizon time.Duration) string {
+	whole, curve := DefaultHorizon(shape), curveOf(shape)
+	if horizon >= whole {
+		return ""
+	}
+	least, most := 1., 0.
+	for at := time.Duration(0); at < horizon; at += time.Minute {
+		v := curve(start + at)
+		least, most = min(least, v), max(most, v)
+	}
+	return fmt.Sprintf("this is a part of the %s's curve: from %.0f %% to %.0f %% of the pods at its peak, which is at 17:00. --start plays another part, --horizon %.0fh the whole %[1]s",
+		shape, 100*least, 100*most, whole.Hours())
 }
 
 type generator struct {

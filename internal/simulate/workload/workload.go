@@ -25,6 +25,10 @@ type Workload struct {
 	Daemons []*appsv1.DaemonSet
 	// Objects are there from the start and are no pods: PodDisruptionBudgets, PriorityClasses, StorageClasses, volumes, claims.
 	Objects []*unstructured.Unstructured
+	// Partial says in words which part of a built-in shape's curve this is, where it is not all of it.
+	Partial string
+	// Begun is when a history begins; zero for what has no time of its own.
+	Begun time.Time
 	// Covers is how long the source speaks of, where that goes on behind the last step: nothing changes then.
 	Covers time.Duration
 	// Notes say what of the source is not simulated, or is replaced by something like it.
