@@ -56,9 +56,26 @@ func (a *audit) first() {
 		}
 		out.Moves = append(out.Moves, a.move(&d.Moves[i]))
 	}
+	out.Rest = a.beyond(out)
 	a.report.First = out
 	a.keptNodes(d.Kept)
 	slices.SortStableFunc(a.report.Untouched, func(x, y Untouched) int { return cmp.Compare(y.PerHour, x.PerHour) })
+}
+
+// telling is how much of the bill must lie between what the moves leave and the plan for it to be told, in percent.
+const telling = 1
+
+// beyond says why the moves do not reach the plan that the report shows above them; empty where they do.
+func (a *audit) beyond(f *First) string {
+	r := a.report
+	left := r.Bill.PerHour - f.PerHour
+	if left-r.Floor.Plan < r.Bill.PerHour*telling/100 {
+		return ""
+	}
+	m := r.money()
+	return fmt.Sprintf("After %s the cluster costs %s, and Kerf's plan for all pods on new nodes costs %s. The plan replaces every node at once, those too that something holds and those that no NodePool governs. "+
+		"A move replaces one node or a few and leaves the others as they are: what it launches, disks included, must cost less than what it removes, by more than evicting the pods is assumed to cost.",
+		cond(len(f.Moves) > 0, "these moves", "that, as now,"), m.perHour(left), m.perHour(r.Floor.Plan))
 }
 
 func (a *audit) move(m *disrupt.Move) Move {
@@ -145,8 +162,10 @@ func keptWords(code disrupt.Code) string {
 		return "they are not ready"
 	case disrupt.TakesPods:
 		return "they take the pods of the nodes that go"
-	case disrupt.NotCheaper, disrupt.OthersFollow:
-		return "nothing cheaper carries their pods"
+	case disrupt.NotCheaper:
+		return "one by one or a few together they can't be replaced by something cheaper, disks counted"
+	case disrupt.OthersFollow:
+		return "other pods may be where they are only while the pods of these nodes stay"
 	case disrupt.SavesTooLittle, disrupt.NotPaidBack, disrupt.NotBalanced:
 		return "moving their pods would save too little for the trouble"
 	case disrupt.PodHasNoPlace:

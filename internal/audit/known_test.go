@@ -149,3 +149,20 @@ func TestAllPodsThatHoldNodesAreCounted(t *testing.T) {
 		t.Errorf("the four pods of web are not counted:\n%s", text)
 	}
 }
+
+// A plan for all pods that is cheaper than what the moves leave is explained, on the page too.
+func TestWhyTheMovesDoNotReachThePlanIsSaid(t *testing.T) {
+	r := run(t, withKarpenter().Snapshot, audit.Options{})
+	if left := r.Bill.PerHour - r.First.PerHour; left < r.Floor.Plan*1.1 {
+		t.Fatalf("the moves leave %f, and the plan costs %f", left, r.Floor.Plan)
+	}
+	text, _, page := written(t, r)
+	for _, form := range []string{strings.Join(strings.Fields(text), " "), page} {
+		if !strings.Contains(form, "The plan replaces every node at once") || !strings.Contains(form, "kerf simulate --snapshot plays the same pods over time") {
+			t.Errorf("it is not said in\n%s", form)
+		}
+	}
+	if strings.Contains(text+page, "nothing cheaper carries their pods") {
+		t.Error("nothing cheaper is said to carry the pods, and a plan does")
+	}
+}

@@ -27,7 +27,10 @@ func (r *Report) WritePage(w io.Writer) error {
 	}
 	p.Sections = kept
 	prices := "Prices: " + r.Prices.Source + ": " + r.Prices.OnDemand + "; spot: " + r.Prices.Spot + "."
-	p.Footer = []string{"Made by kerf audit, which reads a cluster and changes nothing in it.", prices, "A month is 730 hours. Names of objects are those of the cluster" + cond(r.Cluster.Anonymized, ", hashed.", ".")}
+	p.Footer = []string{"Made by kerf audit, which reads a cluster and changes nothing in it.", prices, fmt.Sprintf("A month is %d hours. ", report.HoursPerMonth) + "Names of objects are those of the cluster" + cond(r.Cluster.Anonymized, ", hashed.", ".")}
+	if r.Floor.Known {
+		p.Footer = append(p.Footer, simulated)
+	}
 	return p.Write(w)
 }
 
@@ -101,7 +104,7 @@ func (r *Report) billSection(m money) report.Section {
 	computed := func(v float64) []float64 { return append(make([]float64, len(now)), v) }
 	bars.Rows = []report.Bar{
 		{Label: "Bill now", Detail: plural(r.Cluster.Nodes, "node"), Value: m.perMonth(r.Bill.PerHour), Parts: now, Mark: r.Floor.PerHour},
-		{Label: "Kerf's plan", Detail: "the same pods on " + plural(r.Floor.PlanNodes, "new node"), Value: m.perMonth(r.Floor.Plan), Parts: computed(r.Floor.Plan), Mark: r.Floor.PerHour},
+		{Label: "Kerf's plan", Detail: "the same pods on " + plural(r.Floor.PlanNodes, "new node") + ", were every node replaced at once", Value: m.perMonth(r.Floor.Plan), Parts: computed(r.Floor.Plan), Mark: r.Floor.PerHour},
 		{Label: "Provable floor", Detail: "no nodes for these pods can cost less", Value: m.perMonth(r.Floor.PerHour), Parts: computed(r.Floor.PerHour), Mark: r.Floor.PerHour},
 	}
 	return report.Section{Title: "The bill against the floor", Intro: "The line marks the floor: the least that any nodes for the same pods could cost, with what the pods ask for now. It is proved, not guessed.", Blocks: []report.Block{bars}}
@@ -161,6 +164,9 @@ func (r *Report) firstSection(m money) report.Section {
 		s.Blocks = append(s.Blocks, t)
 		if r.First.More > 0 {
 			s.Blocks = append(s.Blocks, report.Text(fmt.Sprintf("and %d more moves.", r.First.More)))
+		}
+		if r.First.Rest != "" {
+			s.Blocks = append(s.Blocks, report.Text(r.First.Rest))
 		}
 	}
 	if len(r.Untouched) > 0 {
@@ -302,7 +308,7 @@ func sharesTable(title string, shares []Share, all float64, m money) report.Tabl
 		if all > 0 {
 			part = s.PerHour / all
 		}
-		t.Rows = append(t.Rows, report.Cells(s.Name, fmt.Sprint(s.Nodes), m.perHour(s.PerHour), m.amount(s.PerHour*hoursPerMonth), report.Percent(part)))
+		t.Rows = append(t.Rows, report.Cells(s.Name, fmt.Sprint(s.Nodes), m.perHour(s.PerHour), m.amount(s.PerHour*report.HoursPerMonth), report.Percent(part)))
 	}
 	return t
 }

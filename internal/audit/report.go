@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // Report is what an audit finds. All amounts are in the currency of the region's price list, dollars but in China; those that end
@@ -181,6 +182,8 @@ type First struct {
 	NotLookedAt int `json:"notLookedAt,omitempty"`
 	// Condition is what has to be so before it does: a migration, say.
 	Condition string `json:"condition,omitempty"`
+	// Rest says why the moves leave the cluster dearer than the plan for all pods on new nodes, where they do.
+	Rest string `json:"beyondMoves,omitempty"`
 }
 
 // Move lets nodes go.
@@ -220,15 +223,12 @@ type Risk struct {
 	Count   int      `json:"count"`
 }
 
-// hoursPerMonth is AWS's own: a year's hours over twelve.
-const hoursPerMonth = 730
-
 // dollars is an amount in whole units of the currency.
 func dollars(m catalog.MicroUSD) float64 { return float64(m) / 1e6 }
 
 // monthly is an amount per hour over a month, to the cent.
 func monthly(m catalog.MicroUSD) float64 {
-	return math.Round(dollars(m)*hoursPerMonth*100) / 100
+	return math.Round(dollars(m)*report.HoursPerMonth*100) / 100
 }
 
 // mostObjects is how many objects are named of each part and risk.

@@ -26,7 +26,7 @@ func (m money) amount(v float64) string {
 
 func (m money) perHour(v float64) string { return m.amount(v) + "/h" }
 
-func (m money) perMonth(v float64) string { return m.amount(v*hoursPerMonth) + " a month" }
+func (m money) perMonth(v float64) string { return m.amount(v*report.HoursPerMonth) + " a month" }
 
 // Names that the text lists of each part and risk, unless all are asked for.
 const fewNames = 3
@@ -47,6 +47,10 @@ func (r *Report) Write(w io.Writer, all bool) error {
 	}
 	t.untouched(r)
 	t.risks(r)
+	if r.Floor.Known {
+		t.line("")
+		t.folded("", simulated)
+	}
 	if len(r.Unknown) > 0 {
 		t.line("\nNOT KNOWN")
 		for _, u := range r.Unknown {
@@ -55,6 +59,10 @@ func (r *Report) Write(w io.Writer, all bool) error {
 	}
 	return t.w.Flush()
 }
+
+// simulated says how a simulation of the same snapshot differs.
+const simulated = "kerf simulate --snapshot plays the same pods over time and comes to other amounts: it begins without nodes, so that its bill is near Kerf's plan. " +
+	"It places all pods on NodePools, pods that wait among them; it leaves out volumes and nodes that can't be replaced; and its spot prices change."
 
 // WriteAnswer writes the report in one line.
 func (r *Report) WriteAnswer(w io.Writer) error {
@@ -127,7 +135,7 @@ func (t *textWriter) head(r *Report) {
 			above = fmt.Sprintf(", %.0f %% above the floor", *p)
 		}
 		t.linef("  Difference  %12s  %18s  %.0f %% of the bill%s", m.perHour(r.Bill.PerHour-r.Floor.PerHour), m.perMonth(r.Bill.PerHour-r.Floor.PerHour), r.Floor.OfBill, above)
-		t.linef("  Kerf's plan %12s  %18s  all pods on %s", m.perHour(r.Floor.Plan), m.perMonth(r.Floor.Plan), plural(r.Floor.PlanNodes, "new node"))
+		t.linef("  Kerf's plan %12s  %18s  all pods on %s, were every node replaced at once", m.perHour(r.Floor.Plan), m.perMonth(r.Floor.Plan), plural(r.Floor.PlanNodes, "new node"))
 	}
 	for _, s := range []struct {
 		title  string
@@ -174,8 +182,10 @@ func (t *textWriter) parts(title, note string, parts []Part) {
 const textWidth = 110
 
 // indented writes a paragraph below an amount.
-func (t *textWriter) indented(text string) {
-	const indent = "              "
+func (t *textWriter) indented(text string) { t.folded("              ", text) }
+
+// folded writes a paragraph.
+func (t *textWriter) folded(indent, text string) {
 	line := indent
 	for _, word := range strings.Fields(text) {
 		if len(line)+1+len(word) > textWidth && line != indent {
@@ -270,6 +280,9 @@ func (t *textWriter) first(r *Report) {
 	}
 	if r.First.NotLookedAt > 0 {
 		t.linef("      %s were not looked at before the search ended", plural(r.First.NotLookedAt, "node"))
+	}
+	if r.First.Rest != "" {
+		t.folded("  ", r.First.Rest)
 	}
 }
 
