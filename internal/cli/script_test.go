@@ -144,7 +144,9 @@ func watch(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	decision := disrupt.Decide(p)
 	o := overview.New(overview.Sources{
-		Kerf: "v1", Cluster: "shop", Snapshot: func() *cluster.Snapshot { return &cluster.Snapshot{Nodes: env.Problem.Nodes} },
+		Kerf: "v1", Cluster: "shop", Snapshot: func() *cluster.Snapshot {
+			return &cluster.Snapshot{Nodes: env.Problem.Nodes, Pending: env.Problem.Pending}
+		},
 		Pools:    func(context.Context, *cluster.Snapshot) []*cluster.Pool { return env.Problem.Pools },
 		Problem:  func(context.Context, *cluster.Snapshot) *pack.Problem { return env.Problem },
 		Decision: func() *disrupt.Decision { return decision }, Now: func() time.Time { return env.Problem.Now.Add(time.Minute) },
