@@ -99,7 +99,7 @@ func TestOneSeedIsOneReport(t *testing.T) {
 	if r.Played != "Tuesday 09:00 to 10:00 UTC" || r.Totals.Disrupted == 0 {
 		t.Errorf("played %q, %d nodes were disrupted", r.Played, r.Totals.Disrupted)
 	}
-	if r.Totals.Bill <= r.Totals.Floor || r.Totals.Floor <= 0 || r.Totals.Pods < 16 || r.Totals.Launches == 0 || len(r.Series) != 121 || r.SimulatedSeconds != 3600 {
+	if r.Totals.Bill <= r.Totals.Floor || r.Totals.Floor <= 0 || r.Totals.Pods < 16 || r.Totals.Launches == 0 || len(r.Series) != 61 || r.SimulatedSeconds != 3600 {
 		t.Errorf("%+v, %d points", r.Totals, len(r.Series))
 	}
 	if *r.Totals.P50 < 30 || *r.Totals.P50 > 300 || *r.Totals.Max < 1790 { // huge waits from 1800 s to the end

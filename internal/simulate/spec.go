@@ -35,14 +35,14 @@ const (
 	DefaultRegion = "us-east-1"
 )
 
-// How far the points of a series lie apart: as little as gives a day's worth of points, no more than sampleEvery up to a week, and
-// for longer runs so much that they have as many points as a week.
+// How far the points of a series lie apart: so little that runs of up to an hour have up to sampleShort of them, sampleEvery in runs of
+// up to a week, and in longer ones so much that they have as many as a week. Each takes the work of a floor.
 var sampleOften = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute}
 
 const (
 	sampleEvery = 5 * time.Minute
-	sampleDay   = 24 * 12
-	sampleMost  = 7 * sampleDay
+	sampleShort = 60
+	sampleMost  = 7 * 24 * 12
 )
 
 // Spec is one run: everything that decides what happens.
@@ -101,7 +101,7 @@ func (s *Spec) Check() error {
 // sampling is how far the points of the run's series lie apart.
 func (s *Spec) sampling() time.Duration {
 	for _, every := range sampleOften {
-		if s.Horizon/every <= sampleDay {
+		if s.Horizon/every <= sampleShort {
 			return every
 		}
 	}
