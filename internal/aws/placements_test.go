@@ -323,6 +323,9 @@ func TestTheNextProcessFindsThePartitionOfWhatWasLaunched(t *testing.T) {
 // Partitions make seven requests of one; that is still few, and they come out even.
 func TestAThousandClaimsInSevenPartitionsAreFewCalls(t *testing.T) {
 	h := newGroupCluster(t, "partition", 7)
+	// A busy computer takes longer than a batch waits by default until all thousand are under way.
+	h.p, h.calls = newCountedProvider(t, h.sim, func(o *aws.Options) { o.BatchIdle, o.BatchMax = time.Second, 10*time.Second })
+	h.resolve()
 	for _, f := range world.AccountRates() {
 		h.sim.World.AddFault(f)
 	}
