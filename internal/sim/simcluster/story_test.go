@@ -102,16 +102,23 @@ func TestTheIDOfADecisionFindsTheWholeStoryOfItsNode(t *testing.T) {
 		h.Deploy("small", 5, "500m", "1Gi") // pods that differ are nominated to their nodes
 		h.Running(5*time.Minute, "", 10)
 		h.Pass(time.Minute)
-		nominated := 0
+		some := 0
 		for _, c := range h.Claims() {
 			id := c.Annotations[reachedFrom]
 			if len(id) != 16 {
 				t.Fatalf("NodeClaim %s: decision ID %q, want 16 digits", c.Name, id)
 			}
 			lines := file.grep(id)
+			// A nomination that the scheduler takes away, for the node is not open yet, is written again, and said again.
+			nominated := map[string]bool{}
+			lines = slices.DeleteFunc(lines, func(l logLine) bool {
+				again := l.Message == "nominated pods" && nominated[l.NodeClaim.Name]
+				nominated[l.NodeClaim.Name] = nominated[l.NodeClaim.Name] || l.Message == "nominated pods"
+				return again
+			})
 			want := []string{"decided on pending pods", "created nodeclaim", "failed launching nodeclaim", "launched nodeclaim", "registered nodeclaim", "initialized nodeclaim"}
 			if slices.Contains(about(lines, c.Name, c.Status.NodeName), "nominated pods") { // those of the last node are mistaken for no others
-				nominated++
+				some++
 				want = slices.Insert(want, 4, "nominated pods")
 			}
 			if d := cmp.Diff(want, about(lines, c.Name, c.Status.NodeName)); d != "" {
@@ -129,7 +136,7 @@ func TestTheIDOfADecisionFindsTheWholeStoryOfItsNode(t *testing.T) {
 				}
 			}
 		}
-		if nominated == 0 {
+		if some == 0 {
 			t.Error("no pods were nominated; the test plays less than it says")
 		}
 	})
