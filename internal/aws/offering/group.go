@@ -57,6 +57,7 @@ func (in *Input) inGroup(out []catalog.Offering, o catalog.Offering, s *instance
 			x.Unavailable = in.Unavailable.whyInGroup(Pool{
 				CapacityType: o.CapacityType, InstanceType: s.Type.Name, Zone: o.Zone, Group: g.ID, Partition: partition,
 			})
+			x.ForNow = x.Unavailable != ""
 		}
 		x.Available = x.Unavailable == ""
 		out = append(out, x)

@@ -68,7 +68,7 @@ func TestOfferingsInAPlacementGroup(t *testing.T) {
 			got := map[where]string{}
 			for _, o := range types[0].Offerings {
 				got[where{o.Zone, o.Partition}] = o.Unavailable
-				if o.Available != (o.Unavailable == "") {
+				if o.Available != (o.Unavailable == "") || o.ForNow == o.Available {
 					t.Errorf("%+v", o)
 				}
 			}
@@ -76,7 +76,7 @@ func TestOfferingsInAPlacementGroup(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			for _, o := range types[1].Offerings {
-				if want := map[bool]string{true: RefusedStrategy}[c.group != nil]; o.Unavailable != want {
+				if want := map[bool]string{true: RefusedStrategy}[c.group != nil]; o.Unavailable != want || o.ForNow {
 					t.Errorf("the other type: %q, want %q", o.Unavailable, want)
 				}
 			}
