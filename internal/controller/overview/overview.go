@@ -130,13 +130,17 @@ func (o *Overview) changes(out *Document, after position, ok bool) {
 	slices.Sort(out.Gone)
 }
 
-// Problem is the input of a decision on the cluster of now. It may wait for AWS.
+// Problem is the input of a decision on the cluster of now; nil where there is none, or ctx has ended. It may wait for AWS.
 func (o *Overview) Problem(ctx context.Context) *pack.Problem {
-	o.asking <- struct{}{}
-	defer func() { <-o.asking }()
 	if o.from.Problem == nil {
 		return nil
 	}
+	select {
+	case o.asking <- struct{}{}:
+	case <-ctx.Done(): // whoever asked does not wait for AWS any more
+		return nil
+	}
+	defer func() { <-o.asking }()
 	p := *o.from.Problem(ctx, o.from.Snapshot())
 	p.Nodes = o.withPrices(p.Nodes)
 	return &p

@@ -49,6 +49,11 @@ func TestAnAWSThatHangsHoldsUpNobody(t *testing.T) {
 		s = &cluster.Snapshot{Nodes: []*cluster.Node{s.Nodes[0], node("b", 0)}}
 		within(time.Second, 2, 140)
 		go o.Problem(t.Context()) // the floor is found of it
+		gone, leave := context.WithTimeout(t.Context(), time.Second)
+		if p := o.Problem(gone); p != nil || gone.Err() == nil {
+			t.Error("a problem was made for somebody who went away")
+		}
+		leave()
 		for range 3 {
 			time.Sleep(10 * time.Second)
 			within(0, 2, 140)
