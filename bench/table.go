@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -37,6 +39,28 @@ func (t *Table) Markdown(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s\n\n%s", t.Title, b.String())
 	return err
+}
+
+// WriteMarkdown writes tables to a file as Markdown; nothing where path is empty or there are none.
+func WriteMarkdown(path string, tables ...*Table) error {
+	if path == "" || len(tables) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	for i, t := range tables {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if err := t.Markdown(&b); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}
+
+// Say tells on standard error what goes on, with the time of the day.
+func Say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
 
 // Tables are what the rows say about time, memory and money.

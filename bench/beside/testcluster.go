@@ -37,31 +37,40 @@ type testCluster struct {
 // open starts a cluster. The caller closes it.
 func open(ctx context.Context, c Controller, binary, folder string, say func(string, ...any)) (*testCluster, error) {
 	h := &testCluster{audit: filepath.Join(folder, "audit.log"), writer: c.writer, say: say}
-	o := local.Options{
-		ClusterName: "beside", StateDir: folder, Binary: binary, BootTime: time.Second, AWSLatency: 1, Seed: 1, AuditLog: h.audit,
-		NodeLeaseSeconds: 600, ControllerEnv: slices.Clone(c.Env), Report: func(string) {},
-	}
-	if c.Admin {
-		// Where the cluster will put it.
-		o.ControllerEnv = append(o.ControllerEnv, "KUBECONFIG="+filepath.Join(folder, "kubernetes", string(kube.Admin)+".kubeconfig"))
-	}
-	cluster, err := local.Up(ctx, o)
+	cluster, reader, err := c.Up(ctx, binary, local.Options{ClusterName: "beside", StateDir: folder, BootTime: time.Second, Seed: 1, AuditLog: h.audit, NodeLeaseSeconds: 600})
 	if err != nil {
 		return nil, err
 	}
-	h.cluster, h.aws = cluster, controlclient.New(cluster.AWS)
+	h.cluster, h.client, h.aws = cluster, reader, controlclient.New(cluster.AWS)
+	return h, nil
+}
+
+// Up starts a local cluster with the controller, whose program is binary. Calls to AWS take as long as at AWS. The client is an
+// administrator's and waits for nobody. The caller closes the cluster.
+func (c Controller) Up(ctx context.Context, binary string, o local.Options) (*local.Cluster, client.Client, error) {
+	o.Binary, o.AWSLatency, o.ControllerEnv, o.Report = binary, 1, slices.Clone(c.Env), func(string) {}
+	if c.Admin {
+		// Where the cluster will put it.
+		o.ControllerEnv = append(o.ControllerEnv, "KUBECONFIG="+filepath.Join(o.StateDir, "kubernetes", string(kube.Admin)+".kubeconfig"))
+	}
+	cluster, err := local.Up(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
 	config, err := cluster.Config()
 	if err != nil {
-		return nil, errors.Join(err, cluster.Close())
+		return nil, nil, errors.Join(err, cluster.Close())
 	}
+	config.QPS = -1
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, errors.Join(err, cluster.Close())
+		return nil, nil, errors.Join(err, cluster.Close())
 	}
-	if h.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return nil, errors.Join(err, cluster.Close())
+	reader, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, nil, errors.Join(err, cluster.Close())
 	}
-	return h, nil
+	return cluster, reader, nil
 }
 
 func (h *testCluster) close() error { return h.cluster.Close() }

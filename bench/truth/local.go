@@ -6,23 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/bench/beside"
 	"github.com/kerf-sh/kerf/internal/local"
-	"github.com/kerf-sh/kerf/internal/local/kube"
 	controlclient "github.com/kerf-sh/kerf/internal/sim/awssim/control/client"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster/actors"
+	"github.com/kerf-sh/kerf/internal/simulate"
 	"github.com/kerf-sh/kerf/internal/simulate/drive"
 )
 
@@ -64,31 +62,13 @@ func Local(ctx context.Context, s Story, c beside.Controller, binary string, see
 		}
 		_ = os.RemoveAll(folder) // a folder of the system's for such files
 	}()
-	o := local.Options{
-		ClusterName: "truth", StateDir: folder, Binary: binary, AWSLatency: 1, Seed: seed, BootTime: boot - 2*time.Second, // two seconds pass until it runs
-		ControllerEnv: append([]string(nil), c.Env...), Report: func(string) {},
-	}
-	if c.Admin {
-		o.ControllerEnv = append(o.ControllerEnv, "KUBECONFIG="+filepath.Join(folder, "kubernetes", string(kube.Admin)+".kubeconfig"))
-	}
-	cluster, err := local.Up(ctx, o)
+	// Two seconds pass until an instance runs.
+	cluster, reader, err := c.Up(ctx, binary, local.Options{ClusterName: "truth", StateDir: folder, Seed: seed, BootTime: boot - 2*time.Second})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
-	config, err := cluster.Config()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS, config.Burst = 200, 400
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	r := &run{aws: controlclient.New(cluster.AWS), played: &Played{}, pods: map[types.NamespacedName]*seen{}, known: map[string]bool{}}
-	if r.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return nil, err
-	}
+	r := &run{client: reader, aws: controlclient.New(cluster.AWS), played: &Played{}, pods: map[types.NamespacedName]*seen{}, known: map[string]bool{}}
 	if err := cluster.Apply(ctx, bytes.ReplaceAll(pool(), []byte("${CLUSTER_NAME}"), []byte(cluster.Name))); err != nil {
 		return nil, err
 	}
@@ -119,7 +99,8 @@ func (r *run) play(ctx context.Context, s Story) error {
 	for {
 		at := time.Since(r.zero)
 		if at >= Horizon+time.Second {
-			r.played.P50, r.played.P95 = quantile(r.waits, .5), quantile(r.waits, .95)
+			slices.Sort(r.waits)
+			r.played.P50, r.played.P95 = simulate.Quantile(r.waits, .5), simulate.Quantile(r.waits, .95)
 			return nil
 		}
 		if err := r.driver.Due(ctx, time.Now()); err != nil {

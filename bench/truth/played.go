@@ -2,7 +2,6 @@ package truth
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -55,13 +54,4 @@ func Apart(a, b *Played, tolerance time.Duration, of func(Point) float64) float6
 		return 0
 	}
 	return sum / all
-}
-
-// quantile of values, which are sorted; 0 where there are none.
-func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	return values[min(len(values)-1, int(q*float64(len(values))))]
 }

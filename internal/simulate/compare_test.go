@@ -323,7 +323,7 @@ func TestQuantilesAndBuckets(t *testing.T) {
 		waits = append(waits, float64(i+1))
 	}
 	for q, want := range map[float64]float64{.5: 50, .95: 95, .99: 99, 1: 100, 0: 1} {
-		if got := quantile(waits, q); got != want {
+		if got := Quantile(waits, q); got != want {
 			t.Errorf("the quantile %g is %g, want %g", q, got, want)
 		}
 	}

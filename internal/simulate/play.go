@@ -351,7 +351,7 @@ func (r *run) finish(stopped bool) {
 		t.SpotShare = rounded(100*m.spot/m.dollars, 1e2)
 	}
 	t.Pods, t.Waiting = len(w.waits), len(waits)-len(w.waits)
-	wait := func(q float64) *float64 { return new(rounded(quantile(waits, q), 1e1)) }
+	wait := func(q float64) *float64 { return new(rounded(Quantile(waits, q), 1e1)) }
 	if t.Pods > 0 {
 		t.P50, t.P95, t.P99, t.Max = wait(.5), wait(.95), wait(.99), wait(1)
 	}

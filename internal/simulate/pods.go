@@ -361,8 +361,8 @@ func buckets(waits []float64) []Bucket {
 	return out
 }
 
-// quantile of sorted values: the least that so large a part of them does not exceed.
-func quantile(sorted []float64, q float64) float64 {
+// Quantile of sorted values: the least that so large a part of them does not exceed.
+func Quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}

@@ -71,13 +71,13 @@ func run(ctx context.Context) error {
 				continue
 			}
 			if binaries[c.Name] == "" {
-				say("building %s", c.Name)
+				bench.Say("building %s", c.Name)
 				if binaries[c.Name], err = c.Build(ctx, folder); err != nil {
 					return err
 				}
 			}
-			say("%s with %s", s.Name, c.Name)
-			f, err := beside.Tell(ctx, s, c, binaries[c.Name], *keep, say)
+			bench.Say("%s with %s", s.Name, c.Name)
+			f, err := beside.Tell(ctx, s, c, binaries[c.Name], *keep, bench.Say)
 			if ctx.Err() != nil {
 				break
 			}
@@ -85,9 +85,9 @@ func run(ctx context.Context) error {
 				return err
 			}
 			_, calls := f.CallsPerMinute()
-			say("calls a minute: %s", calls)
+			bench.Say("calls a minute: %s", calls)
 			for _, p := range f.Curve {
-				say("%6.1f s: %d instances, $%.3f/h", p.At.Seconds(), p.Instances, float64(p.MicroUSD)/1e6)
+				bench.Say("%6.1f s: %d instances, $%.3f/h", p.At.Seconds(), p.Instances, float64(p.MicroUSD)/1e6)
 			}
 			rows = append(rows, f)
 		}
@@ -103,24 +103,5 @@ func run(ctx context.Context) error {
 			return err
 		}
 	}
-	if *markdown == "" || len(tables) == 0 {
-		return nil
-	}
-	f, err := os.Create(*markdown)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for _, t := range tables {
-		if err := t.Markdown(f); err != nil {
-			return err
-		}
-		fmt.Fprintln(f)
-	}
-	return f.Close()
-}
-
-// say tells on standard error what goes on.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
+	return bench.WriteMarkdown(*markdown, tables...)
 }

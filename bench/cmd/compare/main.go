@@ -148,18 +148,5 @@ func write(tables []*bench.Table, revision string, procs int, markdown string) e
 			return err
 		}
 	}
-	if markdown == "" {
-		return nil
-	}
-	f, err := os.Create(markdown)
-	if err != nil {
-		return err
-	}
-	for _, t := range tables {
-		fmt.Fprintln(f)
-		if err := t.Markdown(f); err != nil {
-			return errors.Join(err, f.Close())
-		}
-	}
-	return f.Close()
+	return bench.WriteMarkdown(markdown, tables...)
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kerf-sh/kerf/bench"
 	"github.com/kerf-sh/kerf/bench/beside"
 	"github.com/kerf-sh/kerf/bench/truth"
 )
@@ -67,7 +68,7 @@ func run(ctx context.Context) error {
 		if !slices.Contains(players, c.Name) && (c.Name != "kerf" || !slices.Contains(players, "simulated")) {
 			continue
 		}
-		say("building %s", c.Name)
+		bench.Say("building %s", c.Name)
 		if binaries[c.Name], err = c.Build(ctx, folder); err != nil {
 			return err
 		}
@@ -87,14 +88,7 @@ func run(ctx context.Context) error {
 			}
 		}
 	}
-	if *markdown == "" {
-		return nil
-	}
-	f, err := os.Create(*markdown)
-	if err != nil {
-		return err
-	}
-	return errors.Join(truth.Table(rows).Markdown(f), f.Close())
+	return bench.WriteMarkdown(*markdown, truth.Table(rows))
 }
 
 // play has everybody play all stories. Simulations do not run beside real clusters: these are late on a busy computer.
@@ -102,7 +96,7 @@ func play(ctx context.Context, rows []*truth.Row, players []string, binaries map
 	var failed []error
 	if slices.Contains(players, "simulated") {
 		for _, r := range rows {
-			say("simulating %s", r.Story.Name)
+			bench.Say("simulating %s", r.Story.Name)
 			var err error
 			if r.Simulated, err = truth.Simulated(ctx, r.Story, binaries["kerf"], r.Seed); err != nil {
 				failed = append(failed, err)
@@ -120,7 +114,7 @@ func play(ctx context.Context, rows []*truth.Row, players []string, binaries map
 			free <- struct{}{}
 			all.Go(func() {
 				defer func() { <-free }()
-				say("playing %s with %s: %s", r.Story.Name, c.Name, 30*time.Second+truth.Warmup+truth.Horizon)
+				bench.Say("playing %s with %s: %s", r.Story.Name, c.Name, 30*time.Second+truth.Warmup+truth.Horizon)
 				p, err := truth.Local(ctx, r.Story, c, binaries[c.Name], r.Seed)
 				mu.Lock()
 				defer mu.Unlock()
@@ -137,9 +131,4 @@ func play(ctx context.Context, rows []*truth.Row, players []string, binaries map
 	}
 	all.Wait()
 	return errors.Join(failed...)
-}
-
-// say tells on standard error what goes on.
-func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
