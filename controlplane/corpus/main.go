@@ -1,6 +1,6 @@
 // Command corpus solves a fixed set of problems and compares the digests of the decisions with those that are recorded in
 // testdata/digests.txt. A change that only rearranges code changes none; one that is to change decisions records them anew
-// with -write, alone in its commit.
+// with -write, alone in its commit, and says what the decisions that differ cost before and after.
 //
 //	go run -C controlplane ./corpus            # some minutes; names every decision that differs
 //	go run -C controlplane ./corpus -write     # records the digests anew
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
@@ -38,21 +40,22 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, file, only, records string, write bool) error {
-	got, err := digests(ctx, only)
+func run(ctx context.Context, file, only, records string, anew bool) error {
+	got, err := decide(ctx, only)
 	if err != nil {
 		return err
 	}
-	if write {
+	if anew {
 		if only != "" {
 			return errors.New("-write records all digests: leave -only out")
 		}
-		return os.WriteFile(file, []byte(strings.Join(got, "\n")+"\n"), 0o644)
+		return write(file, got)
 	}
-	differing, err := compare(file, only, got)
+	recorded, err := read(file, only)
 	if err != nil {
 		return err
 	}
+	differing, before, after := compare(recorded, got)
 	replayed := 0
 	if records != "" {
 		var differ []string
@@ -65,28 +68,30 @@ func run(ctx context.Context, file, only, records string, write bool) error {
 		fmt.Println("differs:", name)
 	}
 	fmt.Printf("%d decisions, %d records replayed, %d differ\n", len(got), replayed, len(differing))
+	if before > 0 {
+		fmt.Printf("those that differ cost $%.4f an hour before, $%.4f now (%+.3f %%)\n", dollars(before), dollars(after), 100*(float64(after)/float64(before)-1))
+	}
 	if len(differing) > 0 {
 		return fmt.Errorf("%d decisions differ from %s", len(differing), file)
 	}
 	return nil
 }
 
-// digests are lines of a problem's name and the digest of its decision, in the order of the problems.
-func digests(ctx context.Context, only string) ([]string, error) {
+// decide solves the problems whose name begins with only.
+func decide(ctx context.Context, only string) (map[string]decided, error) {
 	var wanted []problem
 	for _, p := range problems() {
 		if strings.HasPrefix(p.name, only) {
 			wanted = append(wanted, p)
 		}
 	}
-	lines, errs := make([]string, len(wanted)), make([]error, len(wanted))
+	made, errs := make([]decided, len(wanted)), make([]error, len(wanted))
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.NumCPU() {
 		workers.Go(func() {
 			for i := range next {
-				digest, err := wanted[i].digest()
-				lines[i], errs[i] = wanted[i].name+" "+digest, err
+				made[i], errs[i] = wanted[i].decide()
 			}
 		})
 	}
@@ -98,36 +103,66 @@ func digests(ctx context.Context, only string) ([]string, error) {
 	}
 	close(next)
 	workers.Wait()
-	return lines, errors.Join(append(errs, ctx.Err())...)
+	out := map[string]decided{}
+	for i, p := range wanted {
+		out[p.name] = made[i]
+	}
+	return out, errors.Join(append(errs, ctx.Err())...)
 }
 
-// compare names the decisions that are not as recorded, those that are missing on either side among them.
-func compare(file, only string, got []string) ([]string, error) {
+// write records decisions: a line of name, digest and price, by name.
+func write(file string, made map[string]decided) error {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(made)) {
+		fmt.Fprintf(&text, "%s %s %d\n", name, made[name].digest, made[name].price)
+	}
+	return os.WriteFile(file, []byte(text.String()), 0o644)
+}
+
+// read are the recorded decisions whose name begins with only.
+func read(file, only string) (map[string]decided, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the recorded digests (record them with -write): %w", err)
 	}
-	recorded := map[string]bool{}
+	out := map[string]decided{}
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, only) {
-			recorded[strings.TrimSpace(line)] = true
+		var name string
+		var d decided
+		if _, err := fmt.Sscan(line, &name, &d.digest, &d.price); err != nil {
+			return nil, fmt.Errorf("reading %q of %s: %w", strings.TrimSpace(line), file, err)
+		}
+		if strings.HasPrefix(name, only) {
+			out[name] = d
 		}
 	}
-	var out []string
-	for _, line := range got {
-		if !recorded[line] {
-			out = append(out, strings.Fields(line)[0])
-		}
-		delete(recorded, line)
-	}
-	for line := range recorded {
-		if name := strings.Fields(line)[0]; !slices.Contains(out, name) {
-			out = append(out, name+" (recorded, and no problem any more)")
-		}
-	}
-	slices.Sort(out)
 	return out, nil
 }
+
+// compare says which decisions are not as recorded, those that are missing on either side among them, and what the
+// others cost an hour before and now.
+func compare(recorded, got map[string]decided) (differing []string, before, after catalog.MicroUSD) {
+	for name, d := range got {
+		was, known := recorded[name]
+		switch {
+		case !known:
+			differing = append(differing, name+" (new)")
+		case was.digest != d.digest:
+			differing = append(differing, fmt.Sprintf("%s: $%.4f an hour before, $%.4f now", name, dollars(was.price), dollars(d.price)))
+			before += was.price
+			after += d.price
+		}
+	}
+	for name := range recorded {
+		if _, still := got[name]; !still {
+			differing = append(differing, name+" (recorded, and no problem any more)")
+		}
+	}
+	slices.Sort(differing)
+	return differing, before, after
+}
+
+func dollars(x catalog.MicroUSD) float64 { return float64(x) / 1e6 }
 
 // replay makes every recorded decision of a folder again and names those that come out otherwise.
 func replay(folder string) (n int, differ []string, err error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/controlplane/fidelity"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/record"
@@ -18,7 +19,14 @@ import (
 // problem is one member of the corpus.
 type problem struct {
 	name   string
-	digest func() (string, error)
+	decide func() (decided, error)
+}
+
+// decided is what the corpus keeps of a decision.
+type decided struct {
+	digest string
+	// price per hour of the nodes that a plan launches, or that a consolidation leaves.
+	price catalog.MicroUSD
 }
 
 const (
@@ -33,10 +41,10 @@ const (
 func problems() []problem {
 	var out []problem
 	for seed := uint64(1); seed <= cases; seed++ {
-		out = append(out, problem{fmt.Sprintf("case-%d", seed), func() (string, error) {
+		out = append(out, problem{fmt.Sprintf("case-%d", seed), func() (decided, error) {
 			c, err := fidelity.Generate(seed)
 			if err != nil {
-				return "", err
+				return decided{}, err
 			}
 			return planned(c.Problem(c.Pending), nil)
 		}})
@@ -46,17 +54,17 @@ func problems() []problem {
 			"on-demand": {}, "on-demand-topology": {Topology: true}, "spot": {Spot: true}, "spot-topology": {Spot: true, Topology: true},
 		} {
 			f.Seed, f.Nodes, f.Pods, f.Percent = seed, 8+int(seed), 6, 30
-			out = append(out, problem{fmt.Sprintf("consolidate-%s-%d", kind, seed), func() (string, error) {
+			out = append(out, problem{fmt.Sprintf("consolidate-%s-%d", kind, seed), func() (decided, error) {
 				p, err := scenario.Fragmented(f)
 				if err != nil {
-					return "", err
+					return decided{}, err
 				}
 				return consolidated(p)
 			}})
 		}
 	}
 	for name, make := range shapes() {
-		out = append(out, problem{name, func() (string, error) { return planned(make()) }})
+		out = append(out, problem{name, func() (decided, error) { return planned(make()) }})
 	}
 	slices.SortFunc(out, func(a, b problem) int { return strings.Compare(a.name, b.name) }) // maps have no order
 	return out
@@ -81,21 +89,22 @@ func shapes() map[string]func() (*pack.Problem, error) {
 	return out
 }
 
-func planned(p *pack.Problem, err error) (string, error) {
+func planned(p *pack.Problem, err error) (decided, error) {
 	if err != nil {
-		return "", err
+		return decided{}, err
 	}
-	text, err := record.PlanBytes(pack.Solve(p))
+	plan := pack.Solve(p)
+	text, err := record.PlanBytes(plan)
 	if err != nil {
-		return "", err
+		return decided{}, err
 	}
 	sum := sha256.New()
 	sum.Write(text)
-	return short(sum), nil
+	return decided{short(sum), plan.Price}, nil
 }
 
-// consolidated is the digest of the decisions, one after the other, by which a cluster is consolidated.
-func consolidated(p *pack.Problem) (string, error) {
+// consolidated are the decisions, one after the other, by which a cluster is consolidated.
+func consolidated(p *pack.Problem) (decided, error) {
 	sum := sha256.New()
 	for range rounds {
 		q := &disrupt.Problem{Cluster: p, Options: disrupt.Options{PodPrice: 1000, NodePrice: 10_000}}
@@ -108,7 +117,7 @@ func consolidated(p *pack.Problem) (string, error) {
 		d := disrupt.Decide(q)
 		text, err := record.DisruptionBytes(d)
 		if err != nil {
-			return "", err
+			return decided{}, err
 		}
 		sum.Write(text)
 		if len(d.Moves) == 0 {
@@ -116,7 +125,11 @@ func consolidated(p *pack.Problem) (string, error) {
 		}
 		p = scenario.CarryOut(p, d)
 	}
-	return short(sum), nil
+	out := decided{digest: short(sum)}
+	for _, n := range p.Nodes {
+		out.price += n.Price
+	}
+	return out, nil
 }
 
 // short is enough of a digest to tell any two decisions of the corpus apart.
