@@ -82,11 +82,11 @@ func (p *fluidDuals) solve(lines int) {
 				found.Add(p.filled(k, row, program.Dual))
 			}
 		}
-		before := program.Price()
+		// The price may stay where it is while the worth of lines still moves, so it does not say when to end.
 		left := enough
-		program.Settle(&found, &left)
+		moved := program.Settle(&found, &left)
 		p.work += enough - left
-		if len(found.Columns) == 0 || program.Price() > before*(1-1e-6) {
+		if !moved {
 			break
 		}
 	}
