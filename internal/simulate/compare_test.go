@@ -189,9 +189,9 @@ func TestChanceIsSeldomNamed(t *testing.T) {
 	}
 }
 
-// No figure is below 0, nor a part above 100 %, and no interval says so.
+// Only the distance to the floor can be below 0, and no part is above 100 %: no interval says otherwise.
 func TestIntervalsEndWhereFiguresDo(t *testing.T) {
-	for name, want := range map[string]string{"lost": "2 (0 to 7)", "spot_share": "97.0 % (92.0 % to 100.0 %)", "bill": "$2.00 (0 to 7)"} {
+	for name, want := range map[string]string{"lost": "2 (0 to 7)", "spot_share": "97.0 % (92.0 % to 100.0 %)", "bill": "$2.00 ($0 to $7.00)", "distance": "2.0 % ± 5.0 %"} {
 		m, err := metric(name)
 		if err != nil {
 			t.Fatal(err)
@@ -199,9 +199,6 @@ func TestIntervalsEndWhereFiguresDo(t *testing.T) {
 		mean := 2.
 		if name == "spot_share" {
 			mean = 97
-		}
-		if name == "bill" {
-			want = "$2.00 ($0 to $7.00)"
 		}
 		if got := m.text(&Estimate{Mean: &mean, Half: new(5.), N: 3}); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)

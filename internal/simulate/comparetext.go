@@ -10,8 +10,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
-// text writes an estimate of the figure with its unit. No figure is ever below 0, nor a part above 100 %: where the interval would
-// reach beyond, it is written from end to end.
+// text writes an estimate of the figure with its unit. Where the interval would reach beyond what the figure can be, it is
+// written from end to end.
 func (m *Metric) text(e *Estimate) string {
 	if e.N == 0 {
 		return "none"
@@ -20,12 +20,15 @@ func (m *Metric) text(e *Estimate) string {
 		return value(e.mean(), m.Unit)
 	}
 	low, high := e.mean()-*e.Half, e.mean()+*e.Half
-	whole := math.Inf(1)
-	if m.Name == "spot_share" {
-		whole = 100
+	least, most := 0.0, math.Inf(1)
+	switch m.Name {
+	case "spot_share":
+		most = 100
+	case "distance":
+		least = math.Inf(-1)
 	}
-	if low < 0 || high > whole {
-		return fmt.Sprintf("%s (%s to %s)", value(e.mean(), m.Unit), value(max(low, 0), m.Unit), value(min(high, whole), m.Unit))
+	if low < least || high > most {
+		return fmt.Sprintf("%s (%s to %s)", value(e.mean(), m.Unit), value(max(low, least), m.Unit), value(min(high, most), m.Unit))
 	}
 	return value(e.mean(), m.Unit) + " ± " + value(*e.Half, m.Unit)
 }
