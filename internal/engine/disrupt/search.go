@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,6 +47,11 @@ func (s *search) run(o order, nothing bool) {
 	}
 	s.replace()
 	s.evaluateRest()
+}
+
+// explain finds what is only said of the nodes that stay. It is for the search that was chosen.
+func (s *search) explain() {
+	s.w.SetTargets(s.targets) // another search may have asked of the same snapshot since
 	s.priceTheGate()
 	s.noteUnevaluated()
 }
@@ -89,6 +95,7 @@ func (s *search) chooseTargets(o order) {
 	}
 	s.targets = inOrder(targets)
 	s.w.SetTargets(s.targets)
+	clear(s.refusals)
 }
 
 // replaceable reports whether another new node might be launched in the node's place.
@@ -99,9 +106,14 @@ func (s *search) replaceable(n *nodeState) bool {
 // ask tries to let the nodes go.
 func (s *search) ask(nodes []*nodeState, launch bool) pack.Answer { return s.askWell(nodes, launch, 0) }
 
-// askWell is ask with work spent on packing new nodes well.
+// askWell is ask with work spent on packing new nodes well. What was refused is not asked again before something has changed:
+// sets that are grown from different starts, or in another order, are often the same.
 func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answer {
 	s.stats.Questions++
+	q := question(nodes, launch, work)
+	if a, known := s.refusals[q]; known {
+		return a
+	}
 	ids := make([]int, len(nodes))
 	rules := pack.Rules{Launch: launch, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
@@ -130,7 +142,24 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 	if s.p.asked != nil {
 		s.p.asked(nodes)
 	}
-	return s.w.Try(ids, rules)
+	a := s.w.Try(ids, rules)
+	if a.Refusal != pack.Fine {
+		s.refusals[q] = a
+	}
+	return a
+}
+
+// question is what makes a question another one, as things are.
+func question(nodes []*nodeState, launch bool, work int64) string {
+	b := make([]byte, 0, 2*len(nodes)+8)
+	for _, n := range nodes {
+		b = binary.AppendUvarint(b, uint64(n.id)+2)
+	}
+	b = append(b, 0)
+	if launch {
+		b = append(b, 1)
+	}
+	return string(binary.AppendUvarint(append(b, 0), uint64(work)))
 }
 
 // togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new nodes
@@ -312,6 +341,7 @@ func (s *search) record(nodes []*nodeState, move Move, best, worst catalog.Micro
 		move.Why = why(&move)
 	}
 	s.spend(nodes)
+	clear(s.refusals)
 	s.moves = append(s.moves, move)
 }
 

@@ -23,8 +23,10 @@ type search struct {
 	moves []Move
 	// targets are the nodes that may take pods, in the order in which they are filled.
 	targets []int
-	stats   Stats
-	limit   int64
+	// refusals are the answers to what was asked in vain, as things are now.
+	refusals map[string]pack.Answer
+	stats    Stats
+	limit    int64
 	// worked is what was worked before the search began.
 	worked int64
 	// polish is the work that may still be spent on packing new nodes well.
@@ -76,7 +78,7 @@ type poolState struct {
 }
 
 func newSearch(p *Problem, w *pack.WhatIf) *search {
-	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
+	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work(), refusals: map[string]pack.Answer{}}
 	for _, pool := range p.Pools {
 		own := &poolState{Pool: pool}
 		own.Allowed = map[Cause]int{}

@@ -24,6 +24,7 @@ import (
 
 var (
 	dayPods    = flag.Int("day-pods", 60, "how many pods the cluster of TestDay has in its busiest hour")
+	dayStart   = flag.Int("day-start", 0, "how many hours after a Friday, 06:00, it begins")
 	dayHours   = flag.Int("day-hours", 1, "for how many hours it is played")
 	daySeed    = flag.Uint64("day-seed", 1, "what its load and its prices are drawn from")
 	dayTypes   = flag.String("day-types", "all", "the instance types that are sold: all, or few (24 of three families)")
@@ -113,7 +114,7 @@ func playDay(t *testing.T, out outside) *day {
 		}
 		count(-1)
 		for n := range *dayHours * 60 {
-			c.minute(n)
+			c.minute(60**dayStart + n)
 			h.Pass(time.Minute)
 			if n%5 == 4 {
 				d.look(h)
