@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"cmp"
+	"math"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -111,27 +111,7 @@ func (s *solver) commit(m *newNode, it *podGroup) int {
 // even mixture of what is left, those on which the item itself is cheapest, and the cheapest that carries one pod.
 func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []int {
 	const mixed, own = 8, 4
-	type bid struct {
-		t     int
-		score float64
-	}
-	keep := func(top []bid, b bid, n int) []bid {
-		if len(top) == n && b.score <= top[n-1].score {
-			return top
-		}
-		at, _ := slices.BinarySearchFunc(top, b, func(x, y bid) int { return cmp.Compare(y.score, x.score) })
-		for at < len(top) && top[at].score == b.score {
-			at++
-		}
-		if at < n {
-			top = slices.Insert(top, at, b)
-			if len(top) > n {
-				top = top[:n]
-			}
-		}
-		return top
-	}
-	var byMix, byOwn []bid
+	byMix, byOwn := bids{s.bids[0][:0], mixed}, bids{s.bids[1][:0], own}
 	cheapest := -1
 	worth := float64(p.worth)
 	forced := s.forcedNodes(it)
@@ -149,7 +129,8 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 		price := v.shape.price[t]
 		f := float64(max(price, 1))
 		// Types come by price: from here on none is worth as much for its price as what was found.
-		if len(byMix) == mixed && len(byOwn) == own && worth/f <= byMix[mixed-1].score && ownWorth/f <= byOwn[own-1].score {
+		mayMix, mayOwn := worth/f > byMix.least(), ownWorth/f > byOwn.least()
+		if !mayMix && !mayOwn {
 			break
 		}
 		net := p.net[t]
@@ -162,27 +143,71 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 		if price > ceiling {
 			break
 		}
-		share := 1.0
-		for _, x := range s.demanded {
-			share = min(share, float64(net[x.resource])/x.amount)
+		if bounded := forced <= 1 || ceiling != catalog.NoPrice; mayMix || !bounded {
+			share := 1.0
+			for _, x := range s.demanded {
+				share = min(share, float64(net[x.resource])/x.amount)
+				if bounded && share*worth/f <= byMix.least() {
+					break // and gets no better
+				}
+			}
+			if !bounded && share >= 1 {
+				ceiling = price
+			}
+			byMix.add(t, share*worth/f)
 		}
-		if forced > 1 && share >= 1 && ceiling == catalog.NoPrice {
-			ceiling = price
+		if mayOwn {
+			byOwn.add(t, float64(int64(min(it.class.req.Times(net, want), byHost))*v.worth)/f)
 		}
-		byMix = keep(byMix, bid{t, share * worth / f}, mixed)
-		n := min(it.class.req.Times(net, want), byHost)
-		byOwn = keep(byOwn, bid{t, float64(int64(n)*v.worth) / f}, own)
 	}
-	var out []int
-	for _, b := range append(byMix, byOwn...) {
-		if !slices.Contains(out, b.t) {
-			out = append(out, b.t)
+	s.bids = [2][]bid{byMix.best, byOwn.best}
+	out := s.tried[:0]
+	for _, b := range s.bids {
+		for _, x := range b {
+			if !slices.Contains(out, x.t) {
+				out = append(out, x.t)
+			}
 		}
 	}
 	if cheapest >= 0 && !slices.Contains(out, cheapest) {
 		out = append(out, cheapest)
 	}
+	s.tried = out
 	return out
+}
+
+// bid is what a type promises for its price.
+type bid struct {
+	t     int
+	score float64
+}
+
+// bids are the best of what was offered, at most so many, best first; of equals those that came first.
+type bids struct {
+	best []bid
+	most int
+}
+
+// least is the score that a bid has to beat to be among them.
+func (b *bids) least() float64 {
+	if len(b.best) < b.most {
+		return math.Inf(-1)
+	}
+	return b.best[b.most-1].score
+}
+
+func (b *bids) add(t int, score float64) {
+	if score <= b.least() {
+		return
+	}
+	if len(b.best) < b.most {
+		b.best = append(b.best, bid{})
+	}
+	at := len(b.best) - 1
+	for ; at > 0 && b.best[at-1].score < score; at-- {
+		b.best[at] = b.best[at-1]
+	}
+	b.best[at] = bid{t, score}
 }
 
 // openReserved opens a new node for the item out of the reservation that can be filled best. It reports how many pods of

@@ -74,6 +74,8 @@ type launched struct {
 	draft    *newNode   // one that was not launched, to be used again
 	room     res.Vector // scratch
 	demanded []askedOf  // scratch
+	bids     [2][]bid   // scratch
+	tried    []int      // scratch
 	crowds   []crowd    // by pool: the items that are left, for filling
 	// lastResort is set once everything else is placed.
 	lastResort bool
