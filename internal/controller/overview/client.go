@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/record"
@@ -41,25 +42,31 @@ func (c *Client) Read(ctx context.Context) (*Document, error) {
 		at += "?since=" + url.QueryEscape(c.have.Version)
 	}
 	d := &Document{}
-	if err := c.get(ctx, at, func(r io.Reader) error { return json.NewDecoder(r).Decode(d) }); err != nil {
+	if err := c.get(ctx, at, func(_ http.Header, r io.Reader) error { return json.NewDecoder(r).Decode(d) }); err != nil {
 		return nil, err
 	}
 	c.merge(d)
 	return c.have, nil
 }
 
-// Problem reads what a decision on the cluster of now would be made of.
+// Problem reads what a decision on the cluster of now would be made of. took is how long the controller worked for it.
 //
 // Errors: those of Read.
-func (c *Client) Problem(ctx context.Context) (p *pack.Problem, err error) {
-	err = c.get(ctx, ProblemPath, func(r io.Reader) error {
+func (c *Client) Problem(ctx context.Context) (p *pack.Problem, took time.Duration, err error) {
+	began := time.Now()
+	err = c.get(ctx, ProblemPath, func(h http.Header, r io.Reader) error {
+		took = time.Since(began)
+		var ms float64
+		if _, err := fmt.Sscanf(h.Get(timingHeader), timingForm, &ms); err == nil {
+			took = time.Duration(ms * float64(time.Millisecond))
+		}
 		d, err := record.Read(r)
 		if err == nil {
 			p = d.Problem
 		}
 		return err
 	})
-	return p, err
+	return p, took, err
 }
 
 // Class is one that nodes and lines name by its number; nil where there is none.
@@ -115,7 +122,7 @@ type RefusedError struct {
 // Error is what the controller said.
 func (e *RefusedError) Error() string { return e.Text }
 
-func (c *Client) get(ctx context.Context, path string, read func(io.Reader) error) error {
+func (c *Client) get(ctx context.Context, path string, read func(http.Header, io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
 	if err != nil {
 		return fmt.Errorf("asking the controller: %w", err)
@@ -137,7 +144,7 @@ func (c *Client) get(ctx context.Context, path string, read func(io.Reader) erro
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
 		return &RefusedError{Status: resp.StatusCode, Text: fmt.Sprintf("the controller answers %s: %s", resp.Status, bytes.TrimSpace(text))}
 	}
-	if err := read(io.LimitReader(resp.Body, answerMost)); err != nil {
+	if err := read(resp.Header, io.LimitReader(resp.Body, answerMost)); err != nil {
 		return fmt.Errorf("reading the answer of the controller: %w", err)
 	}
 	return nil

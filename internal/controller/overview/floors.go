@@ -36,7 +36,7 @@ const floorPointEvery = time.Minute
 // Concurrency: safe.
 type Floors struct {
 	Every   time.Duration // at least; 0 is FloorEvery
-	Problem func(context.Context) (*pack.Problem, error)
+	Problem func(context.Context) (p *pack.Problem, took time.Duration, err error)
 
 	mu      sync.Mutex
 	working bool
@@ -76,15 +76,16 @@ func (f *Floors) Now() FloorNow {
 func (f *Floors) find() {
 	ctx, cancel := context.WithTimeout(context.Background(), floorReadWithin)
 	defer cancel()
-	began, fetched := time.Now(), time.Duration(0)
-	found, err := FindFloor(ctx, func(ctx context.Context) (*pack.Problem, error) {
-		defer func() { fetched = time.Since(began) }()
-		return f.Problem(ctx)
+	began, wrote, read := time.Now(), time.Duration(0), time.Duration(0)
+	found, err := FindFloor(ctx, func(ctx context.Context) (p *pack.Problem, took time.Duration, err error) {
+		p, wrote, err = f.Problem(ctx)
+		read = time.Since(began)
+		return p, wrote, err
 	})
-	searched := time.Since(began) - fetched
+	searched := time.Since(began) - read
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.working, f.rest = false, max(floorShare*fetched, searchShare*searched)
+	f.working, f.rest = false, max(floorShare*wrote, searchShare*searched)
 	now := FloorNow{Floor: f.now.Floor, At: time.Now(), Points: f.now.Points}
 	if err != nil {
 		now.Error = err.Error()
@@ -101,9 +102,9 @@ func (f *Floors) find() {
 }
 
 // FindFloor reads a problem and finds its floor. ctx ends the reading; the search is bounded by FloorWork.
-func FindFloor(ctx context.Context, problem func(context.Context) (*pack.Problem, error)) (found *floor.Floor, err error) {
+func FindFloor(ctx context.Context, problem func(context.Context) (*pack.Problem, time.Duration, error)) (found *floor.Floor, err error) {
 	err = guard.Run("floor", func() error {
-		p, err := problem(ctx)
+		p, _, err := problem(ctx)
 		if err != nil {
 			return err
 		}

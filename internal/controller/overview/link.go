@@ -62,13 +62,13 @@ func (l *Link) Read(ctx context.Context) (d *Document, err error) {
 }
 
 // Problem is Client.Problem.
-func (l *Link) Problem(ctx context.Context) (p *pack.Problem, err error) {
+func (l *Link) Problem(ctx context.Context) (p *pack.Problem, took time.Duration, err error) {
 	err = l.with(ctx, func(c *Connection) error {
 		client := Client{URL: c.URL, HTTP: c.HTTP}
-		p, err = client.Problem(ctx)
+		p, took, err = client.Problem(ctx)
 		return err
 	})
-	return p, err
+	return p, took, err
 }
 
 // Explanation is what is known of an object, in sentences.

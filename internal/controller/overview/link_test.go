@@ -73,9 +73,10 @@ func TestFloorsAreFoundAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		var fails error
-		f := &overview.Floors{Problem: func(context.Context) (*pack.Problem, error) {
+		took := time.Duration(0)
+		f := &overview.Floors{Problem: func(context.Context) (*pack.Problem, time.Duration, error) {
 			asked++
-			return &pack.Problem{Now: start, Nodes: []*cluster.Node{node("n", 70)}}, fails
+			return &pack.Problem{Now: start, Nodes: []*cluster.Node{node("n", 70)}}, took, fails
 		}}
 		if now := f.Now(); now.Floor != nil {
 			t.Errorf("before the first search: %+v", now)
@@ -90,6 +91,15 @@ func TestFloorsAreFoundAnew(t *testing.T) {
 		synctest.Wait()
 		if now := f.Now(); now.Floor == nil || now.Error != "away" || asked != 2 {
 			t.Errorf("after a search that failed, asked %d times: %+v", asked, now)
+		}
+		fails, took = nil, 20*time.Millisecond // the controller is asked for a thousandth of its time
+		for range 30 {
+			time.Sleep(overview.FloorEvery)
+			f.Now()
+			synctest.Wait()
+		}
+		if asked < 9 || asked > 10 {
+			t.Errorf("asked %d times in two and a half minutes, for 20 ms each time", asked)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
@@ -14,6 +15,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
 // Sources are where the overview comes from. Snapshot and Now are required; whatever else is nil is left out.
@@ -50,6 +52,8 @@ type Overview struct {
 
 	asking chan struct{} // has one place, for who asks Sources.Pools or Sources.Problem; never taken while mu is held
 	terms  termsReader
+	// encoded are the instance types of the last problem that was served, as they are written: most of it, and they seldom change.
+	encoded atomic.Pointer[record.Types]
 
 	mu      sync.Mutex // nothing that may wait for AWS is called while it is held
 	version uint64     // of the last look that found something new

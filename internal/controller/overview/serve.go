@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -105,17 +106,23 @@ func (p *packer) pack(d *Document) []byte {
 	return bytes.Clone(p.out.Bytes())
 }
 
+// The time that a problem takes the controller is told as HTTP's Server-Timing, so that readers can leave it most of its time.
+const timingHeader, timingForm = "Server-Timing", "problem;dur=%g"
+
 func serveProblem(w http.ResponseWriter, r *http.Request, o *Overview) {
+	began := time.Now()
 	p := o.Problem(r.Context())
 	if p == nil {
 		http.Error(w, "this controller serves no problem", http.StatusNotFound)
 		return
 	}
-	file, err := record.Encode(&record.Decision{Kerf: o.from.Kerf, Problem: p}, nil)
+	file, err := record.Encode(&record.Decision{Kerf: o.from.Kerf, Problem: p}, o.encoded.Load())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	o.encoded.Store(file.Types())
 	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set(timingHeader, fmt.Sprintf(timingForm, float64(time.Since(began))/float64(time.Millisecond)))
 	_, _ = file.WriteTo(w)
 }

@@ -88,8 +88,8 @@ func without(kind Kind, c *cluster.Class) bool {
 
 func required(t cluster.PodAffinity) bool { return t.Weight == 0 }
 
-// Of finds the floor for the pods that run on nodes of Kerf's, and for those that are on their way there. Nodes that Kerf does not
-// manage keep their pods. work bounds each of the searches, in elementary steps of about a nanosecond; 0 is bound.DefaultWork.
+// Of finds the floor for the pods that run on nodes of Kerf's, and for those that are given room on an instance that has been launched.
+// Nodes that Kerf does not manage keep their pods. work bounds each of the searches, in elementary steps of about a nanosecond; 0 is bound.DefaultWork.
 //
 // What is closed for a while counts as if it were open: a floor does not rise in a shortage. Pods that no instance could
 // carry which the NodePools would launch count for nothing: the floor stays below what they cost.
@@ -136,6 +136,9 @@ func Empty(p *pack.Problem) (*pack.Problem, *plan.Plan) {
 			full.Allocatable = n.Used // what is free there is not Kerf's to count on
 			q.Nodes = append(q.Nodes, &full)
 			continue
+		}
+		if !n.Launched {
+			continue // it costs nothing yet, so its pods would raise the floor above what runs
 		}
 		running += n.Price
 		if id := n.Labels[requirement.ReservationID]; id != "" {

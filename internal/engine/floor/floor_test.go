@@ -23,7 +23,7 @@ func running(pods int, price catalog.MicroUSD, change func(*cluster.Class)) *pac
 	for i := range pods {
 		name := fmt.Sprintf("n%d", i)
 		p.Nodes = append(p.Nodes, &cluster.Node{
-			Name: name, Claim: name, Pool: "default", Price: price, Allocatable: res.List{res.CPU: 4000, res.Memory: 8 << 30, res.Pods: 20}, Used: class.Requests,
+			Name: name, Claim: name, Pool: "default", Launched: true, Price: price, Allocatable: res.List{res.CPU: 4000, res.Memory: 8 << 30, res.Pods: 20}, Used: class.Requests,
 			Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: name, UID: name}, Class: class, Node: name}},
 		})
 	}
@@ -115,9 +115,11 @@ func TestTheLargestWorkloadsAreNamed(t *testing.T) {
 	}
 }
 
-// What is no pod of Kerf's nodes counts for nothing: pods that wait, daemons, pods that end, and nodes that others launched.
+// What is no pod of Kerf's nodes counts for nothing: pods that wait, daemons, pods that end, nodes that others launched, and nodes of which no
+// instance is launched yet.
 func TestOnlyPodsThatRunOnNodesOfKerfCount(t *testing.T) {
-	p := running(4, 1_000_000, func(*cluster.Class) {})
+	p := running(5, 1_000_000, func(*cluster.Class) {})
+	p.Nodes[4].Launched, p.Nodes[4].Price = false, 0
 	p.Nodes[0].Pods[0].Daemon = true
 	p.Nodes[1].Pods[0].Terminating = true
 	p.Nodes[2].Claim = ""

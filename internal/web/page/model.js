@@ -70,10 +70,10 @@ export function use(n) {
   return best;
 }
 
-/** The provable floor; null where it is none, or one for other pods than those that run now. */
+/** The provable floor; null where it is none, or one for other pods than those that run now or have room on an instance. */
 export function freshFloor() {
   let carried = 0;
-  for (const n of model.nodes.values()) if (n.claim) for (const [, k] of n.carries || []) carried += k;
+  for (const n of model.nodes.values()) if (n.claim && n.state !== 'launching') for (const [, k] of n.carries || []) carried += k;
   return model.floor?.bound && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor : null;
 }
 

@@ -155,7 +155,9 @@ export function figures() {
   set('where', [d.region, d.account && `account ${d.account}`].filter(Boolean).join(' · '));
   set('f-month', perMonth(d.bill.running));
   set('f-cost', perHour(d.bill.running));
-  set('f-floor', floor ? perHour(floor) : '…');
+  const older = !floor && model.floor?.bound;
+  set('f-floor', floor || older ? perHour(floor || older) : '…');
+  document.getElementById('f-floor').title = older ? `For the pods of ${ago(model.floor.at)} ago; for those of now it is being found` : '';
   set('f-gap', floor ? percent(Math.max(0, d.bill.running / floor - 1)) : '…');
   for (const id of ['f-floor', 'f-gap']) document.getElementById(id).classList.toggle('soon', !floor);
   set('f-nodes', nodes.toLocaleString('en') + (model.nodes.size > nodes ? ` + ${model.nodes.size - nodes}` : ''));
