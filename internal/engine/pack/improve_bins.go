@@ -11,7 +11,31 @@ import (
 
 // makeKinds lists the ways to launch that nothing beats: no other costs as little, has as much of everything and may be
 // used by as many.
+//
+// They are the same for all pods that may be on the same new nodes, so they are made once for those.
 func (s *solver) makeKinds(m *cutting) {
+	all := slices.Equal(m.pool.affordable, m.pool.cat.All())
+	key := binsKey{pool: m.pool}
+	for _, shapes := range m.places {
+		key.places += placesKey(shapes) + "/"
+	}
+	if known, ok := s.bins[key]; ok && all {
+		m.Bins = known
+		return
+	}
+	s.listKinds(m)
+	if all {
+		s.bins[key] = m.Bins
+	}
+}
+
+// binsKey is what the ways to launch depend on while all types may be launched.
+type binsKey struct {
+	pool   *pool
+	places string // by access class
+}
+
+func (s *solver) listKinds(m *cutting) {
 	var all []cuttingstock.Bin
 	sides := s.sidesOf(m)
 	for _, t := range m.pool.base.order {

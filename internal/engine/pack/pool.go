@@ -66,6 +66,7 @@ type limit struct {
 	resource string
 	index    int
 	left     int64
+	largest  int64 // what the type with most of it has
 }
 
 func (s *solver) compilePools() {
@@ -219,7 +220,11 @@ func (p *pool) setLimits(schema *res.Schema) {
 			continue
 		}
 		if i, ok := schema.Index(name); ok {
-			p.limited = append(p.limited, limit{name, i, left})
+			l := limit{name, i, left, 0}
+			for t := range p.cat.All().Each {
+				l.largest = max(l.largest, p.cat.Capacity[t][i])
+			}
+			p.limited = append(p.limited, l)
 		}
 	}
 	slices.SortFunc(p.limited, func(a, b limit) int { return cmp.Compare(a.resource, b.resource) })
@@ -235,10 +240,13 @@ func (p *pool) refreshAffordable() {
 	if p.room != nil {
 		p.dropThirsty()
 	}
-	for t := range p.cat.All().Each {
-		for _, l := range p.limited {
+	for _, l := range p.limited {
+		if l.left >= l.largest {
+			continue
+		}
+		for t := range p.cat.All().Each {
 			if p.cat.Capacity[t][l.index] > l.left {
-				p.affordable[t>>6] &^= 1 << (t & 63)
+				p.affordable.Remove(t)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/cuttingstock"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/engine/res"
@@ -96,6 +97,7 @@ type numbers struct {
 	worths                   map[worthKey]worthOf
 	listings                 map[listingKey][]plan.TypeChoice
 	terms                    map[*shape][]requirement.Term
+	bins                     map[binsKey][]cuttingstock.Bin
 }
 
 func newSolver(p *Problem, k *memory) *solver {
@@ -103,7 +105,7 @@ func newSolver(p *Problem, k *memory) *solver {
 	s := &solver{p: p, memory: k, serial: k.serial,
 		model: model{vocab: k.vocab, reqs: k.reqs, wellKnown: map[requirement.Key]bool{}},
 		numbers: numbers{sizes: map[string]int{}, hosting: map[string]int{}, choosing: map[string]int{}, worths: map[worthKey]worthOf{},
-			listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{}}}
+			bins: map[binsKey][]cuttingstock.Bin{}, listings: map[listingKey][]plan.TypeChoice{}, terms: map[*shape][]requirement.Term{}}}
 	for _, k := range p.Options.WellKnown {
 		s.wellKnown[s.vocab.Key(k)] = true
 	}
