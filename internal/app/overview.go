@@ -162,8 +162,8 @@ func (d *deps) interrupted(s *cluster.Snapshot) (out []overview.Interruption) {
 	return out
 }
 
-// settledIn is how long a NodeClaim's conditions may be as they are at its start.
-const settledIn = time.Minute
+// settledIn is how long a NodeClaim's conditions may be as they are at its start: images of EKS take one to two minutes to become nodes.
+const settledIn = 2 * time.Minute
 
 // troubles are conditions that are not as they should be: of NodePools, EC2NodeClasses, and NodeClaims that do not get ready.
 func (d *deps) troubles(ctx context.Context) []overview.Trouble {
@@ -180,14 +180,20 @@ func (d *deps) troubles(ctx context.Context) []overview.Trouble {
 	}
 	now := time.Now()
 	for _, n := range d.cache.Snapshot().Nodes {
-		if n.Claim == "" || n.Initialized || n.Deleting || now.Sub(n.CreatedAt) < settledIn {
+		if n.Claim == "" || n.Initialized || n.Deleting {
 			continue
 		}
-		if claim := d.cache.Claim(n.Claim); claim != nil {
+		if claim := d.cache.Claim(n.Claim); claim != nil && (now.Sub(n.CreatedAt) >= settledIn || launchFails(claim)) {
 			out = append(out, failing("NodeClaim", claim.Name, classOf(claim.Spec.NodeClassRef), claim.StatusConditions())...)
 		}
 	}
 	return out
+}
+
+// launchFails reports whether a launch has failed and is tried again.
+func launchFails(claim *karpv1.NodeClaim) bool {
+	c := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
+	return c.IsUnknown() && c.Reason != status.ReasonAwaitingReconciliation
 }
 
 func classOf(ref *karpv1.NodeClassReference) string {

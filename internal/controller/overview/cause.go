@@ -47,6 +47,9 @@ func (f *found) addAll(all []Problem) {
 	}
 }
 
+// shortage is the cause of pods that wait for capacity which EC2 does not have. No other problem is about it.
+var shortage = object{kindEC2, scopeOffering}
+
 // known are those of the objects that a problem is about already.
 func (f *found) known(objects []object) (out []object) {
 	for _, o := range objects {
@@ -186,6 +189,16 @@ func (s stuck) causes(closures []Closure, why string) (out []object) {
 	}
 	if why == "" {
 		out = append(out, object{kindAWS, "ec2"})
+	}
+	return out
+}
+
+// short are the closures of types in zones for which the pods have no place. While no decision says why, it may be any.
+func (s stuck) short(closures []Closure, why string) (out []Closure) {
+	for _, c := range closures {
+		if c.Scope == scopeOffering && (why == "" || slices.ContainsFunc(s.refused, c.stops)) {
+			out = append(out, c)
+		}
 	}
 	return out
 }

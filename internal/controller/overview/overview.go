@@ -109,7 +109,7 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	out.Moves = o.moves()
 	o.rest(ctx, out)
 	out.Interruptions = o.interruptions()
-	out.Problems = problems(out, behind{unwell: o.seen.unwell, stuck: o.stuck, launching: func(name string) bool { return o.nodes[name] != nil && o.nodes[name].state == Launching }})
+	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck})
 	for i := range out.Waiting {
 		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.At.Sub(w.Since) >= waitsWithin {
 			w.Why = undecided(out)

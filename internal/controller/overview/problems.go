@@ -10,6 +10,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // Problem is something that is not as it should be. What counts as one is decided here, for the page, kerf top and kerf status.
@@ -47,6 +48,7 @@ const (
 	NoNodeComing  = "PodsWithoutNode"
 	SlowToJoin    = "NodesSlowToJoin"
 	NodeNotReady  = "NodesNotReady"
+	LaunchesFail  = "LaunchesFail"
 	NotAskedOfEC2 = "LaunchesRefused"
 	TakenBack     = "SpotInterruption"
 	Maintenance   = "ScheduledMaintenance"
@@ -68,6 +70,7 @@ func ProblemCodes() []ProblemCode {
 		{QueueNotReady, "the interruption queue can't be read"},
 		{PoolNotReady, "a NodePool can't launch nodes"},
 		{NotAskedOfEC2, "EC2 refuses launches for a quota, a subnet, a capacity type or an EC2NodeClass"},
+		{LaunchesFail, "instances can't be launched, such as for a permission that is missing"},
 		{NoNodeComing, "pods wait, and no node is on its way for them"},
 		{SlowToJoin, "instances run that have not become ready nodes in time"},
 		{NodeNotReady, "nodes are not ready that were"},
@@ -94,9 +97,9 @@ var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.Condit
 
 // behind is what is behind a document.
 type behind struct {
-	unwell    []*known              // nodes that may be a problem
-	stuck     func(class int) stuck // why pods of a class found no place
-	launching func(node string) bool
+	unwell []*known              // nodes that may be a problem
+	coming []*known              // nodes that pods wait for
+	stuck  func(class int) stuck // why pods of a class found no place
 }
 
 // problems is what is wrong, the worst first; what follows from another problem is inside it. d is complete but for its nodes.
@@ -111,15 +114,19 @@ func problems(d *Document, b behind) []Problem {
 	troubled := map[object]bool{}
 	for _, t := range d.Troubles {
 		troubled[object{t.Kind, t.Name}] = true
+		if t.Kind == kindClaim {
+			continue
+		}
 		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: t.remedy()}
 		if so := t.consequence(); so != "" {
 			p.Text += "; " + so
 		}
-		if t.Kind == kindClaim || slices.Contains(informing, t.Condition) {
+		if slices.Contains(informing, t.Condition) {
 			p.Level = Warn
 		}
 		out.add(p, causesOf(t)...)
 	}
+	out.claims(d, &b)
 	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !slices.ContainsFunc(d.Troubles, func(t Trouble) bool { return t.Condition == awsv1.ConditionTypeInterruptionQueueReady }) {
 		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message + "; " + withoutNotice, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
 	}
@@ -133,8 +140,8 @@ func problems(d *Document, b behind) []Problem {
 			out.add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: kindEC2, Object: c.Scope, Remedy: remedy})
 		}
 	}
-	out.withoutNode(d, b.stuck)
-	out.unlaunched(d, b.launching)
+	out.withoutNode(d, &b)
+	out.unlaunched(&b)
 	out.addAll(nodeProblems(d, b.unwell, troubled))
 	if d.Held != nil {
 		out.add(Problem{Code: Paused, Level: Warn, Title: "Consolidation that moves pods is paused", Text: d.Held.Why, Until: d.Held.Until, Remedy: "none needed: it resumes by itself; kubectl get events -A --field-selector reason=ConsolidationHeld"})
@@ -160,33 +167,59 @@ func (p *Problem) rank() int {
 	return 1
 }
 
-// withoutNode is about pods for which no node is on its way: one problem for each cause, and one for all that have none.
-func (f *found) withoutNode(d *Document, stuck func(class int) stuck) {
-	type group struct {
-		pods   int
-		first  *Waiting
-		causes []object
+// group are pods that wait for the same cause.
+type group struct {
+	pods   int
+	pod    string // the one that waits longest
+	since  time.Time
+	why    string
+	short  []Closure // of types in zones, for a lack of capacity
+	causes []object
+}
+
+func (g *group) add(pods int, pod string, since time.Time, why string) {
+	g.pods += pods
+	if g.pod == "" || since.Before(g.since) {
+		g.pod, g.since, g.why = pod, since, why
 	}
+}
+
+// withoutNode is about pods for which no node is on its way: one problem for each cause, and one for all that have none.
+func (f *found) withoutNode(d *Document, b *behind) {
 	var order []object
 	groups := map[object]*group{}
+	of := func(causes []object) *group {
+		key := object{}
+		if len(causes) > 0 {
+			key = causes[0]
+		}
+		if groups[key] == nil {
+			groups[key], order = &group{causes: causes}, append(order, key)
+		}
+		return groups[key]
+	}
 	for i := range d.Waiting {
 		w := &d.Waiting[i]
 		if w.Node != "" || w.Why == "" && d.At.Sub(w.Since) < waitsWithin {
 			continue
 		}
-		causes := f.known(stuck(w.Class).causes(d.Closures, w.Why))
-		key := object{}
-		if len(causes) > 0 {
-			key = causes[0]
+		stuck := b.stuck(w.Class)
+		causes, short := f.known(stuck.causes(d.Closures, w.Why)), stuck.short(d.Closures, w.Why)
+		if len(causes) == 0 && len(short) > 0 {
+			causes = []object{shortage}
 		}
-		g := groups[key]
-		if g == nil {
-			g = &group{causes: causes}
-			groups[key], order = g, append(order, key)
-		}
-		g.pods += w.Count
-		if g.first == nil || w.Since.Before(g.first.Since) {
-			g.first = w
+		g := of(causes)
+		g.add(w.Count, w.Pod, w.Since, w.Why)
+		g.short = append(g.short, short...)
+	}
+	if short := (stuck{}).short(d.Closures, ""); len(short) > 0 && len(f.known([]object{{kindAWS, "ec2"}})) == 0 {
+		pods, oldest := b.waitFor(func(n *cluster.Node, pod *cluster.Pod) bool {
+			return stateOf(n) == Launching && n.CreatedAt.Sub(pod.CreatedAt) >= waitsWithin // it is not the first that was tried
+		})
+		if pods > 0 {
+			g := of([]object{shortage})
+			g.add(pods, oldest.String(), oldest.CreatedAt.UTC(), "")
+			g.short = append(g.short, short...)
 		}
 	}
 	for i, key := range order {
@@ -194,57 +227,69 @@ func (f *found) withoutNode(d *Document, stuck func(class int) stuck) {
 		if i == 0 {
 			g.pods += d.WaitingMore
 		}
-		why := cmp.Or(g.first.Why, undecided(d))
-		if key.kind == kindPool {
-			why = "" // the pool's own line says it
+		p := Problem{
+			Code: NoNodeComing, Level: Bad, Title: counted(g.pods, "pod waits", "pods wait") + " and no node is on its way", Text: cmp.Or(g.why, "no decision has been made about them yet"),
+			Since: g.since, Kind: "Pod", Object: g.pod, Remedy: "kerf explain pod " + g.pod,
 		}
-		f.add(Problem{
-			Code: NoNodeComing, Level: Bad, Title: counted(g.pods, "pod waits", "pods wait") + " and no node is on its way", Text: why,
-			Since: g.first.Since, Kind: "Pod", Object: g.first.Pod, Remedy: "kerf explain pod " + g.first.Pod,
-		}, g.causes...)
+		switch {
+		case key == shortage:
+			p.Title = counted(g.pods, "pod waits", "pods wait") + ": EC2 has no " + g.lacks() + " for " + them(g.pods)
+			p.Text = cmp.Or(g.why, asked(d.Closures))
+			p.Remedy = "wait, or allow more instance types, zones or capacity types in the NodePool; " + p.Remedy
+		case key.kind == kindPool:
+			p.Text = "" // the pool's own line says it
+		}
+		f.add(p, g.causes...)
 	}
 }
 
 // undecided says why there may be no decision about pods, or why it was tried in vain.
 func undecided(d *Document) string {
-	types := 0
-	for _, c := range d.Closures {
+	return cmp.Or(asked(d.Closures), "no decision has been made about them yet")
+}
+
+// asked says how much of what was asked for EC2 does not have; empty for nothing.
+func asked(closures []Closure) string {
+	n := 0
+	for _, c := range closures {
 		if c.Scope == scopeOffering {
-			types += c.Count
+			n += c.Count
 		}
 	}
-	if types > 0 {
-		return "EC2 has no capacity now for what was asked: " + counted(types, "instance type in a zone", "instance types in their zones") + "; Kerf asks for others, and for these again later"
+	if n == 0 {
+		return ""
 	}
-	return "no decision has been made about them yet"
+	return "EC2 has no capacity now for " + counted(n, "instance type in a zone", "instance types in their zones") + " that Kerf asked for; it asks for others, and for these again after some minutes"
+}
+
+// lacks names the capacity that is short.
+func (g *group) lacks() string {
+	var types []string
+	for _, c := range g.short {
+		if c.CapacityType != "" && !slices.Contains(types, c.CapacityType) {
+			types = append(types, c.CapacityType)
+		}
+	}
+	slices.Sort(types)
+	return strings.TrimSpace(strings.Join(types, " or ") + " capacity")
 }
 
 // scopeOffering is the scope of closures that are about an instance type in a zone.
 const scopeOffering = "pool"
 
 // unlaunched is about pods for which room is kept on nodes that can't be launched as long as EC2 does not answer.
-func (f *found) unlaunched(d *Document, launching func(string) bool) {
+func (f *found) unlaunched(b *behind) {
 	causes := f.known([]object{{kindAWS, "ec2"}})
 	if len(causes) == 0 {
 		return
 	}
-	pods, first := 0, (*Waiting)(nil)
-	for i := range d.Waiting {
-		w := &d.Waiting[i]
-		if w.Node == "" || !launching(w.Node) {
-			continue
-		}
-		pods += w.Count
-		if first == nil || w.Since.Before(first.Since) {
-			first = w
-		}
-	}
-	if first == nil {
+	pods, oldest := b.waitFor(func(n *cluster.Node, _ *cluster.Pod) bool { return stateOf(n) == Launching })
+	if pods == 0 {
 		return
 	}
 	f.add(Problem{
 		Code: NoNodeComing, Level: Bad, Title: counted(pods, "pod waits", "pods wait") + " for instances that are not launched", Text: "they are launched as soon as EC2 answers",
-		Since: first.Since, Kind: "Pod", Object: first.Pod, Remedy: "kerf explain pod " + first.Pod,
+		Since: oldest.CreatedAt.UTC(), Kind: "Pod", Object: oldest.String(), Remedy: "kerf explain pod " + oldest.String(),
 	}, causes...)
 }
 

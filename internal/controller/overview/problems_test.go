@@ -21,10 +21,11 @@ func TestProblems(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	old, fresh := now.Add(-10*time.Minute), now.Add(-time.Minute)
 	for name, tc := range map[string]struct {
-		d     Document
-		nodes []*Node
-		stuck map[int]stuck
-		want  []string // level code object: title; text; remedy
+		d      Document
+		nodes  []*Node
+		coming []*known // nodes that pods wait for
+		stuck  map[int]stuck
+		want   []string // level code object: title; text; remedy
 	}{
 		"nothing": {},
 		"a service that answers, and one that does not": {
@@ -43,12 +44,12 @@ func TestProblems(t *testing.T) {
 		},
 		"conditions that stop no launch": {
 			d: Document{
-				Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "InterruptionQueueReady", Message: "no rule"}, {Kind: "NodeClaim", Name: "c", Condition: "Launched", Message: "m"}},
+				Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "InterruptionQueueReady", Message: "no rule"}, {Kind: "NodeClaim", Name: "c", Condition: "Drifted", Message: "m"}},
 				Queue:    &Queue{Name: "q", Message: "no rule"},
 			},
 			want: []string{
 				"warning ConditionNotTrue EC2NodeClass a: EC2NodeClass a: InterruptionQueueReady is not true; no rule; without it spot instances end with no time for their pods to move; kerf doctor; the queue and its rules are written by kerf stack",
-				"warning ConditionNotTrue NodeClaim c: NodeClaim c: Launched is not true; m; kubectl describe nodeclaim c",
+				"warning ConditionNotTrue NodeClaim c: NodeClaim c: Drifted is not true; m; kubectl describe nodeclaim c",
 			},
 		},
 		"a queue": {
@@ -69,13 +70,13 @@ func TestProblems(t *testing.T) {
 			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits and no node is on its way; no decision has been made about them yet; kerf explain pod a/b"},
 		},
 		"nodes that are slow to join; one with a condition has its own line": {
-			d: Document{Troubles: []Trouble{{Kind: "NodeClaim", Name: "c3", Condition: "Registered", Message: "m"}}},
+			d: Document{Troubles: []Trouble{{Kind: "NodeClaim", Name: "c3", Condition: "Registered", Message: "m", Since: old}}},
 			nodes: []*Node{
 				{Name: "n1", Claim: "c1", State: Joining, Created: fresh}, {Name: "n2", Claim: "c2", State: Joining, Created: old, Price: 64_100}, {Name: "n3", Claim: "c3", State: Starting, Created: old},
 			},
 			want: []string{
+				"problem NodesSlowToJoin NodeClaim c3: 1 instance runs and has not joined the cluster; m; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c3",
 				"problem NodesSlowToJoin Node n2: 1 instance has not become a ready node; n2; it costs $0.0641/h meanwhile; kerf doctor; kubectl describe nodeclaim c2",
-				"warning ConditionNotTrue NodeClaim c3: NodeClaim c3: Registered is not true; m; kubectl describe nodeclaim c3",
 			},
 		},
 		"many nodes that are not ready are one problem": {
@@ -110,16 +111,17 @@ func TestProblems(t *testing.T) {
 				"problem ConditionNotTrue EC2NodeClass c: EC2NodeClass c: AMIsReady is not true; no image; correct spec.amiSelectorTerms, or what it names in AWS; kubectl edit ec2nodeclass c; kerf doctor",
 				"> problem PodsWithoutNode Pod a/b: 3 pods wait and no node is on its way; ; kerf explain pod a/b",
 				"> problem NodePoolNotReady NodePool p: NodePool p can't launch nodes; ; kubectl describe nodepool p",
+				"> problem LaunchesFail NodeClaim p-1: 1 instance can't be launched; the class is not ready; kerf doctor; kubectl describe nodeclaim p-1",
 				"> problem NodePoolNotReady NodePool q: NodePool q can't launch nodes; ; kubectl describe nodepool q",
-				"> warning ConditionNotTrue NodeClaim p-1: NodeClaim p-1: Launched is not true; the class is not ready; kubectl describe nodeclaim p-1",
 				"problem PodsWithoutNode Pod a/big: 1 pod waits and no node is on its way; too large; kerf explain pod a/big",
 			},
 		},
 		"EC2 does not answer: pods that wait for instances follow": {
 			d: Document{
 				Services: []Service{{Name: "EC2", Error: "CreateFleet: 503", Since: old}},
-				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Node: "launching"}, {Class: 1, Pod: "a/c", Count: 1, Since: old}, {Class: 2, Pod: "a/d", Count: 1, Since: old, Node: "joining"}},
+				Waiting:  []Waiting{{Class: 1, Pod: "a/c", Count: 1, Since: old}},
 			},
+			coming: []*known{comingNode("c1", false, old, old, "b", "b2"), comingNode("c2", true, old, old, "d")},
 			want: []string{
 				"problem AWSServiceFails AWS EC2: AWS EC2: calls fail; CreateFleet: 503; Kerf asks again by itself; kerf doctor",
 				"> problem PodsWithoutNode Pod a/c: 1 pod waits and no node is on its way; no decision has been made about them yet; kerf explain pod a/c",
@@ -151,7 +153,48 @@ func TestProblems(t *testing.T) {
 		},
 		"capacity that is short, and pods that wait for it": {
 			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}}, Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
-			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits and no node is on its way; EC2 has no capacity now for what was asked: 9 instance types in their zones; Kerf asks for others, and for these again later; kerf explain pod a/b"},
+			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again after some minutes; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+		},
+		"capacity that is short: the pods are told of while the next node is tried, too": {
+			d: Document{
+				Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}},
+				Waiting:  []Waiting{{Pod: "a/c", Count: 1, Since: fresh}},
+			},
+			coming: []*known{
+				comingNode("tried", false, now, old, "b"), comingNode("launched", true, now, old, "d"), comingNode("first", false, now, now.Add(-time.Second), "e"),
+			},
+			want: []string{"problem PodsWithoutNode Pod a/b: 2 pods wait: EC2 has no spot capacity for them; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again after some minutes; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+		},
+		"no capacity at all, as the decision says; on-demand has it": {
+			d: Document{
+				Closures: []Closure{{Scope: "pool", CapacityType: "on-demand", Reason: "other", Count: 1}, {Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 1, Since: old, Why: "none can be launched now"}},
+			},
+			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "spot", Why: "insufficient capacity"}}}},
+			want:  []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; none can be launched now; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+		},
+		"a permission that is missing: all launches are one problem, with their pods": {
+			d: Document{Troubles: []Trouble{
+				{Kind: "NodeClaim", Name: "c1", Condition: "Launched", Since: fresh, Message: `launching NodeClaim "c1": creating a fleet: missing permission ec2:CreateFleet: no policy allows it: operation error EC2: CreateFleet`},
+				{Kind: "NodeClaim", Name: "c2", Condition: "Launched", Since: old, Message: `launching NodeClaim "c2": creating a fleet: missing permission ec2:CreateFleet: no policy allows it: operation error EC2: CreateFleet`},
+			}},
+			coming: []*known{comingNode("c1", false, fresh, fresh, "b", "d"), comingNode("c2", false, fresh, old, "c")},
+			want: []string{
+				"problem LaunchesFail NodeClaim c1: 2 instances can't be launched; 3 pods wait for them; creating a fleet: missing permission ec2:CreateFleet: no policy allows it; allow it to the IAM role of the controller, Kerf tries again by itself; kerf doctor; kerf explain pod a/c",
+			},
+		},
+		"instances that have not joined are one problem, worse after a while": {
+			d: Document{Troubles: []Trouble{
+				{Kind: "NodeClaim", Name: "c1", Condition: "Initialized", Since: fresh, Message: "no node"}, {Kind: "NodeClaim", Name: "c1", Condition: "Registered", Since: fresh, Message: "no node"},
+				{Kind: "NodeClaim", Name: "c2", Condition: "Initialized", Since: fresh, Message: "no node"}, {Kind: "NodeClaim", Name: "c2", Condition: "Registered", Since: fresh, Message: "no node"},
+				{Kind: "NodeClaim", Name: "c3", Condition: "Initialized", Since: old, Message: "a taint"},
+			}},
+			nodes:  []*Node{{Name: "n1", Claim: "c1", State: Joining, Created: fresh, Price: 64_100}, {Name: "n2", Claim: "c2", State: Joining, Created: fresh, Price: 10_000}, {Name: "n3", Claim: "c3", State: Starting, Created: old}},
+			coming: []*known{comingNode("c1", true, fresh, fresh, "b", "d")},
+			want: []string{
+				"problem NodesSlowToJoin NodeClaim c3: 1 node has joined and can't take pods yet; a taint; kubectl describe nodeclaim c3",
+				"warning NodesSlowToJoin NodeClaim c1: 2 instances run and have not joined the cluster; 2 pods wait for them; no node; they cost $0.0741/h meanwhile; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c1; kerf explain pod a/b",
+			},
 		},
 		"what AWS interrupts, kind by kind": {
 			d: Document{Interruptions: []Interruption{
@@ -192,7 +235,7 @@ func TestProblems(t *testing.T) {
 			for _, c := range ProblemCodes() {
 				known = append(known, c.Code)
 			}
-			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, launching: func(name string) bool { return name == "launching" }}) {
+			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, coming: tc.coming}) {
 				got = append(got, line(p))
 				for _, f := range p.Follows {
 					got = append(got, "> "+line(f))
@@ -206,6 +249,15 @@ func TestProblems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// comingNode is a node that pods of the namespace a wait for.
+func comingNode(claim string, launched bool, created, waiting time.Time, pods ...string) *known {
+	k := &known{from: &cluster.Node{Name: claim, Claim: claim, Launched: launched, CreatedAt: created}}
+	for _, name := range pods {
+		k.waiting = append(k.waiting, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "a", Name: name}, CreatedAt: waiting})
+	}
+	return k
 }
 
 func line(p Problem) string {

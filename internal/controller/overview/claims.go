@@ -1,0 +1,120 @@
+package overview
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	karpenterv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
+
+// A missing permission or a wrong start-up script hits every new NodeClaim. They are one problem, with all pods that wait for them.
+
+// claims are the problems of NodeClaims that launch or that have not become nodes: one for each condition and reason.
+func (f *found) claims(d *Document, b *behind) {
+	type joined struct {
+		Trouble
+		names []string
+	}
+	var groups []*joined
+	at, named := map[[2]string]int{}, map[string]bool{}
+	for _, step := range []string{karpenterv1.ConditionTypeLaunched, karpenterv1.ConditionTypeRegistered, karpenterv1.ConditionTypeInitialized, ""} {
+		for _, t := range d.Troubles {
+			if t.Kind != kindClaim || named[t.Name] || step != "" && t.Condition != step {
+				continue
+			}
+			named[t.Name] = true // the later conditions of a claim wait for the first
+			t.Message = t.why()
+			key := [2]string{t.Condition, t.Message}
+			i, ok := at[key]
+			if !ok {
+				i, at[key] = len(groups), len(groups)
+				groups = append(groups, &joined{Trouble: t})
+			}
+			g := groups[i]
+			g.names = append(g.names, t.Name)
+			if t.Since.Before(g.Since) {
+				g.Since = t.Since
+			}
+		}
+	}
+	for _, g := range groups {
+		f.claim(d, b, &g.Trouble, g.names)
+	}
+}
+
+// claim is the problem of the NodeClaims in which one condition is not true for the same reason; t is that of the first.
+func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
+	p := Problem{Code: NotTrue, Level: Warn, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: t.Message, Since: t.Since, Kind: kindClaim, Object: t.Name, Remedy: t.remedy()}
+	var nodes []*Node
+	for _, k := range b.unwell {
+		if slices.Contains(names, k.shown.Claim) {
+			nodes = append(nodes, k.shown)
+		}
+	}
+	silent := len(f.known([]object{{kindAWS, "ec2"}})) > 0 // then the pods follow from that
+	switch t.Condition {
+	case karpenterv1.ConditionTypeLaunched:
+		p.Code, p.Level = LaunchesFail, Bad
+		p.Title = counted(len(names), "instance can't be launched", "instances can't be launched")
+		if t.Reason == status.ReasonAwaitingReconciliation {
+			p.Title, p.Text = counted(len(names), "instance was asked for", "instances were asked for")+", and EC2 has not answered yet", ""
+		}
+		p.Remedy = "kerf doctor; " + p.Remedy
+		if strings.Contains(t.Message, "missing permission") {
+			p.Remedy = "allow it to the IAM role of the controller, Kerf tries again by itself; kerf doctor"
+		}
+	case karpenterv1.ConditionTypeRegistered:
+		p.Code, p.Title = SlowToJoin, counted(len(names), "instance runs and has not joined the cluster", "instances run and have not joined the cluster")
+		p.Text += cost(nodes)
+		p.Remedy = "compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; " + p.Remedy
+	case karpenterv1.ConditionTypeInitialized:
+		p.Code, p.Title = SlowToJoin, counted(len(names), "node has joined and can't take pods yet", "nodes have joined and can't take pods yet")
+		p.Text += cost(nodes)
+	}
+	if p.Code == SlowToJoin && d.At.Sub(t.Since) >= joinsWithin {
+		p.Level = Bad
+	}
+	if pods, oldest := b.waitFor(func(n *cluster.Node, _ *cluster.Pod) bool { return slices.Contains(names, n.Claim) }); pods > 0 && !silent {
+		p.Title += "; " + counted(pods, "pod waits", "pods wait") + " for " + them(len(names))
+		p.Remedy += "; kerf explain pod " + oldest.String()
+	}
+	f.add(p, causesOf(*t)...)
+}
+
+func them(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+// why is the message of a claim's condition without what is this claim's and this request's only.
+func (t *Trouble) why() string {
+	text := cmp.Or(t.Message, t.Reason)
+	if i := strings.LastIndex(text, `"`+t.Name+`"`); i >= 0 {
+		if _, rest, ok := strings.Cut(text[i:], ": "); ok {
+			text = rest
+		}
+	}
+	text, _, _ = strings.Cut(text, ": operation error ")
+	return text
+}
+
+// waitFor counts the pods for which room is kept on nodes that are on their way, and finds the one that waits longest.
+func (b *behind) waitFor(counts func(*cluster.Node, *cluster.Pod) bool) (pods int, oldest *cluster.Pod) {
+	for _, k := range b.coming {
+		for _, pod := range k.waiting {
+			if !counts(k.from, pod) {
+				continue
+			}
+			pods++
+			if oldest == nil || pod.CreatedAt.Before(oldest.CreatedAt) {
+				oldest = pod
+			}
+		}
+	}
+	return pods, oldest
+}
