@@ -111,14 +111,15 @@ func problems(d *Document, b behind) []Problem {
 			out.add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + strings.ToUpper(s.Name) + ": calls fail", Text: s.Error, Since: s.Since, Kind: kindAWS, Object: s.Name, Remedy: "Kerf asks again by itself; kerf doctor"})
 		}
 	}
-	troubled := map[object]bool{}
+	troubled, queue := map[object]bool{}, false
 	for _, t := range d.Troubles {
 		troubled[object{t.Kind, t.Name}] = true
-		if t.Kind == kindClaim {
+		if t.Kind == kindClaim || t.Condition == awsv1.ConditionTypeInterruptionQueueReady && queue {
 			continue
 		}
-		p := Problem{Code: NotTrue, Level: Bad, Title: t.Kind + " " + t.Name + ": " + t.Condition + " is not true", Text: cmp.Or(t.Message, t.Reason), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: t.remedy()}
-		if so := t.consequence(); so != "" {
+		queue = queue || t.Condition == awsv1.ConditionTypeInterruptionQueueReady // one queue, whatever classes there are
+		p := Problem{Code: NotTrue, Level: Bad, Title: t.title(), Text: t.plainly(), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: t.remedy()}
+		if so := t.consequence(&d.Bill); so != "" {
 			p.Text += "; " + so
 		}
 		if slices.Contains(informing, t.Condition) {
@@ -127,8 +128,8 @@ func problems(d *Document, b behind) []Problem {
 		out.add(p, causesOf(t)...)
 	}
 	out.claims(d, &b)
-	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !slices.ContainsFunc(d.Troubles, func(t Trouble) bool { return t.Condition == awsv1.ConditionTypeInterruptionQueueReady }) {
-		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: "The interruption queue " + q.Name + " is not ready", Text: q.Message + "; " + withoutNotice, Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
+	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !queue {
+		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: noNotice + ": " + q.Name, Text: q.Message + "; " + withoutNotice(d.Bill.Spot), Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
 	}
 	for _, pool := range d.Pools {
 		if pool.NotReady != "" && !troubled[object{kindPool, pool.Name}] {

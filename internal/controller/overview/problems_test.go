@@ -44,17 +44,17 @@ func TestProblems(t *testing.T) {
 		},
 		"conditions that stop no launch": {
 			d: Document{
-				Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "InterruptionQueueReady", Message: "no rule"}, {Kind: "NodeClaim", Name: "c", Condition: "Drifted", Message: "m"}},
+				Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "InterruptionQueueReady", Message: "no rule"}, {Kind: "EC2NodeClass", Name: "b", Condition: "InterruptionQueueReady", Message: "no rule"}, {Kind: "NodeClaim", Name: "c", Condition: "Drifted", Message: "m"}},
 				Queue:    &Queue{Name: "q", Message: "no rule"},
 			},
 			want: []string{
-				"warning ConditionNotTrue EC2NodeClass a: EC2NodeClass a: InterruptionQueueReady is not true; no rule; without it spot instances end with no time for their pods to move; kerf doctor; the queue and its rules are written by kerf stack",
+				"warning ConditionNotTrue EC2NodeClass a: The interruption queue can't be read; no rule; without it spot instances end with no time for their pods to move; there are none now; kerf doctor; the queue and its rules are written by kerf stack",
 				"warning ConditionNotTrue NodeClaim c: NodeClaim c: Drifted is not true; m; kubectl describe nodeclaim c",
 			},
 		},
 		"a queue": {
-			d:    Document{Queue: &Queue{Name: "q", Message: "it does not exist"}},
-			want: []string{"warning QueueNotReady Queue q: The interruption queue q is not ready; it does not exist; without it spot instances end with no time for their pods to move; kerf doctor"},
+			d:    Document{Queue: &Queue{Name: "q", Message: "it does not exist"}, Bill: Bill{Spot: 2}},
+			want: []string{"warning QueueNotReady Queue q: The interruption queue can't be read: q; it does not exist; 2 spot instances run here: those that AWS takes back end with no time for the pods to move; kerf doctor"},
 		},
 		"pods without a node: the oldest is named, and those that are not listed count": {
 			d: Document{WaitingMore: 5, Waiting: []Waiting{
@@ -97,7 +97,7 @@ func TestProblems(t *testing.T) {
 			d: Document{
 				Troubles: []Trouble{
 					{Kind: "NodePool", Name: "p", Class: "c", Condition: "NodeClassReady", Message: "AMIsReady=False"},
-					{Kind: "EC2NodeClass", Name: "c", Condition: "AMIsReady", Message: "no image"},
+					{Kind: "EC2NodeClass", Name: "c", Condition: "AMIsReady", Message: "EC2NodeClass c: no image: operation error EC2: DescribeImages, https response error StatusCode: 400, api error X: it is gone."},
 					{Kind: "EC2NodeClass", Name: "c", Condition: "ValidationSucceeded", Message: "waiting for AMIsReady"},
 					{Kind: "NodeClaim", Name: "p-1", Class: "c", Condition: "Launched", Message: "the class is not ready"},
 				},
@@ -108,7 +108,7 @@ func TestProblems(t *testing.T) {
 			},
 			stuck: map[int]stuck{0: {notReady: []string{"p"}}},
 			want: []string{
-				"problem ConditionNotTrue EC2NodeClass c: EC2NodeClass c: AMIsReady is not true; no image; correct spec.amiSelectorTerms, or what it names in AWS; kubectl edit ec2nodeclass c; kerf doctor",
+				"problem ConditionNotTrue EC2NodeClass c: EC2NodeClass c has no usable images: AMIsReady is not true; no image: X: it is gone; correct spec.amiSelectorTerms, or what it names in AWS; kubectl edit ec2nodeclass c; kerf doctor",
 				"> problem PodsWithoutNode Pod a/b: 3 pods wait and no node is on its way; ; kerf explain pod a/b",
 				"> problem NodePoolNotReady NodePool p: NodePool p can't launch nodes; ; kubectl describe nodepool p",
 				"> problem LaunchesFail NodeClaim p-1: 1 instance can't be launched; the class is not ready; kerf doctor; kubectl describe nodeclaim p-1",

@@ -14,6 +14,26 @@ import (
 
 // What to do about a problem: sentences and commands, with "; " between them.
 
+// lacking are titles for conditions of an EC2NodeClass that are not true, after its name.
+var lacking = map[string]string{
+	awsv1.ConditionTypeInstanceProfileReady: "has no usable instance profile",
+	awsv1.ConditionTypeSubnetsReady:         "has no usable subnets",
+	awsv1.ConditionTypeSecurityGroupsReady:  "has no usable security groups",
+	awsv1.ConditionTypeAMIsReady:            "has no usable images",
+}
+
+// title says which condition is not true, in plain words where there are some.
+func (t *Trouble) title() string {
+	switch {
+	case t.Kind != kindClass:
+	case t.Condition == awsv1.ConditionTypeInterruptionQueueReady:
+		return noNotice
+	case lacking[t.Condition] != "":
+		return t.Kind + " " + t.Name + " " + lacking[t.Condition] + ": " + t.Condition + " is not true"
+	}
+	return t.Kind + " " + t.Name + ": " + t.Condition + " is not true"
+}
+
 // fields are those of an EC2NodeClass that make its conditions true.
 var fields = map[string]string{
 	awsv1.ConditionTypeInstanceProfileReady:      "spec.role or spec.instanceProfile",
@@ -36,14 +56,44 @@ func (t *Trouble) remedy() string {
 }
 
 // consequence is what a condition that stops no launch leads to; empty where nothing is to be said.
-func (t *Trouble) consequence() string {
+func (t *Trouble) consequence(bill *Bill) string {
 	if t.Condition == awsv1.ConditionTypeInterruptionQueueReady {
-		return withoutNotice
+		return withoutNotice(bill.Spot)
 	}
 	return ""
 }
 
-const withoutNotice = "without it spot instances end with no time for their pods to move"
+const noNotice = "The interruption queue can't be read"
+
+// withoutNotice is what an interruption queue that can't be read leads to.
+func withoutNotice(spot int) string {
+	if spot == 0 {
+		return "without it spot instances end with no time for their pods to move; there are none now"
+	}
+	return counted(spot, "spot instance runs here: if AWS takes it back, it ends", "spot instances run here: those that AWS takes back end") + " with no time for the pods to move"
+}
+
+// plainly is an error of AWS without the words of the SDK around it, and without a name in front that the title has.
+func (t *Trouble) plainly() string {
+	text := cmp.Or(t.Message, t.Reason)
+	text = strings.TrimPrefix(text, t.Kind+" "+t.Name+": ")
+	return strings.TrimSuffix(withoutSDK(text), ".")
+}
+
+// withoutSDK leaves what the SDK says of a call out of an error, and all that AWS says where a missing permission is named already.
+func withoutSDK(text string) string {
+	before, after, ok := strings.Cut(text, ": operation error ")
+	_, said, known := strings.Cut(after, ", api error ")
+	switch {
+	case !ok:
+		return text
+	case strings.Contains(before, "missing permission"):
+		return before
+	case known:
+		return before + ": " + said
+	}
+	return text
+}
 
 // refused names what EC2 refuses as a whole, and what to do; empty for a type in a zone that has no capacity, which is everyday.
 func (c *Closure) refused() (title, remedy string) {
