@@ -98,9 +98,10 @@ func (c *Controller) gone(ctx context.Context, claim *karpv1.NodeClaim) (gone bo
 // drain has the instance's pods moved: the NodeClaim is deleted, which drains its node and launches what its pods need
 // elsewhere. by is when the last pod has to be gone, past all budgets; zero leaves that to terminationGracePeriod.
 //
-// The end is written after the deletion. Where that is cut short in between, the same news comes again, by the queue, the
-// annotation or EC2's status, and finds a claim that is going without it. The other way round a claim that lives on, because
-// the work on its instance is called off, would keep an end that counts whenever it goes.
+// Why it goes is written before the deletion, and with it the end that a warning gives: whoever sees that the claim is going must see
+// both, or the drain does not wait for replacements. Any other end is written after the deletion. Where that is cut short in between,
+// the same news comes again, by the queue, the annotation or EC2's status, and finds a claim that is going without it. The other way
+// round a claim that lives on, because the work on its instance is called off, would keep an end that counts whenever it goes.
 func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news, by time.Time) error {
 	already := c.ledger.of(claim.UID)
 	if err := already.take(ctx); err != nil {
@@ -109,6 +110,13 @@ func (c *Controller) drain(ctx context.Context, claim *karpv1.NodeClaim, n news,
 	defer already.leave()
 	if already.deleted.Load() || !claim.DeletionTimestamp.IsZero() {
 		return client.IgnoreNotFound(c.stamp(ctx, claim, n, by, already))
+	}
+	known := time.Time{} // no warning is called off
+	if n.rule.how == byNotice {
+		known = by
+	}
+	if err := c.stamp(ctx, claim, n, known, already); err != nil {
+		return client.IgnoreNotFound(err)
 	}
 	if begun, err := deadline.Delete(ctx, c.Client, claim); err != nil || !begun {
 		return err

@@ -3,6 +3,7 @@ package interruption_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -382,31 +383,33 @@ func TestADrainThatIsCutShortGetsItsEnd(t *testing.T) {
 		"work that is told of too late": {func(h *testCluster) { h.deliver(health(ours, retirement, "upcoming", start.Add(time.Hour))) }, start.Add(time.Hour - 5*time.Second), string(queue.ScheduledChange)},
 		"a reboot":                      {func(h *testCluster) { h.deliver(health(ours, reboot, "upcoming", start.Add(time.Hour))) }, time.Time{}, string(queue.ScheduledChange)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			claim := nodeClaim("a", ours)
-			h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
-			if name == "work that was written down" {
-				h.deliver(health(ours, retirement, "upcoming", at))
-			}
-			h.refusal = errors.New("the leader dies here")
-			c.tell(h)
-			if !h.deleting("a") || h.deadline("a") != "" {
-				t.Fatalf("deleting %t, with the end %q", h.deleting("a"), h.deadline("a"))
-			}
-			h.refusal = nil
-			h.Controller = h.controller(leadOfADay, h.Client)
-			c.tell(h)
-			want := ""
-			if !c.end.IsZero() {
-				want = stamp(c.end)
-			}
-			if got := h.deadline("a"); got != want {
-				t.Errorf("the drain has the end %q, want %q", got, want)
-			}
-			if got := h.claim("a").Annotations[index.InterruptedAnnotation]; got != c.why {
-				t.Errorf("it goes for %q, want %q", got, c.why)
-			}
-		})
+		for _, deletions := range []int{0, 1} { // after which the leader dies
+			t.Run(fmt.Sprintf("%s, after %d", name, deletions), func(t *testing.T) {
+				claim := nodeClaim("a", ours)
+				h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
+				if name == "work that was written down" {
+					h.deliver(health(ours, retirement, "upcoming", at))
+				}
+				h.refusal, h.refusesFrom = errors.New("the leader dies here"), deletions
+				c.tell(h)
+				if h.deleting("a") != (deletions > 0) {
+					t.Fatalf("deleting %t", h.deleting("a"))
+				}
+				h.refusal = nil
+				h.Controller = h.controller(leadOfADay, h.Client)
+				c.tell(h)
+				want := ""
+				if !c.end.IsZero() {
+					want = stamp(c.end)
+				}
+				if got := h.deadline("a"); got != want || !h.deleting("a") {
+					t.Errorf("the drain has the end %q, want %q; it goes: %t", got, want, h.deleting("a"))
+				}
+				if got := h.claim("a").Annotations[index.InterruptedAnnotation]; got != c.why {
+					t.Errorf("it goes for %q, want %q", got, c.why)
+				}
+			})
+		}
 	}
 }
 

@@ -125,6 +125,23 @@ func TestWhatEachMessageDoes(t *testing.T) {
 	}
 }
 
+// TestWhoSeesTheClaimGoSeesWhy: a drain that begins without knowing that AWS takes the instance evicts pods before their
+// replacement is there.
+func TestWhoSeesTheClaimGoSeesWhy(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))
+	h.deliver(spot(ours, start))
+	if len(h.going) != 1 {
+		t.Fatalf("%d deletions", len(h.going))
+	}
+	if why := h.going[0][index.InterruptedAnnotation]; why != "spot_interrupted" {
+		t.Errorf("deleted while it said %q of why", why)
+	}
+	if end := h.going[0][karpv1.NodeClaimTerminationTimestampAnnotationKey]; end != stamp(start.Add(115*time.Second)) {
+		t.Errorf("deleted while it said %q of its end", end)
+	}
+}
+
 func TestTheSameAgainChangesNothing(t *testing.T) {
 	claim := nodeClaim("a", ours)
 	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))

@@ -122,19 +122,22 @@ func (c *clinic) Read(_ context.Context, ids []string) ([]instancestatus.Status,
 
 type testCluster struct {
 	*interruption.Controller
-	t       testing.TB
-	region  *region
-	line    *line
-	clinic  *clinic
-	events  *record.FakeRecorder
-	clock   *clocktesting.FakeClock
-	reg     *prometheus.Registry
-	log     *strings.Builder
-	refusal error // of every patch, if set
+	t           testing.TB
+	region      *region
+	line        *line
+	clinic      *clinic
+	events      *record.FakeRecorder
+	clock       *clocktesting.FakeClock
+	reg         *prometheus.Registry
+	log         *strings.Builder
+	refusal     error // of every patch, if set, from so many deletions on
+	refusesFrom int
 	// meanwhile is called once, before the next patch.
 	meanwhile func()
 	// refuseDeletion has every deletion fail.
 	refuseDeletion bool
+	// going are the annotations of claims as they were when they were deleted.
+	going []map[string]string
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -156,7 +159,7 @@ func newTestCluster(t testing.TB, o interruption.Options, objects ...client.Obje
 	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&awsv1.EC2NodeClass{}, &karpv1.NodeClaim{}).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-			if h.refusal != nil {
+			if h.refusal != nil && len(h.going) >= h.refusesFrom {
 				return h.refusal
 			}
 			if f := h.meanwhile; f != nil {
@@ -169,6 +172,7 @@ func newTestCluster(t testing.TB, o interruption.Options, objects ...client.Obje
 			if h.refuseDeletion {
 				return errors.New("not now")
 			}
+			h.going = append(h.going, h.claim(o.GetName()).Annotations)
 			return c.Delete(ctx, o, opts...)
 		},
 	})
