@@ -40,7 +40,8 @@ func (d *deps) loops(ctx context.Context) error {
 	workers := max(16, int(d.CPURequests)*workersPerCore/1000)
 	health := nodepool.NewHealth()
 	queue, consolidation, drifted := d.disruption()
-	view := d.newOverview(queue, consolidation)
+	drains := &terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}
+	view := d.newOverview(queue, consolidation, drains)
 	provisioner := d.provisioner(consolidation, view)
 
 	// What AWS tells, and what the adapter keeps up.
@@ -101,7 +102,7 @@ func (d *deps) loops(ctx context.Context) error {
 		d.Add(&reserved.Loop{Client: d.GetClient(), Cloud: d.cloud("capacityreservation.expiration"), Reservations: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("capacityreservation.expiration"), Clock: d.clock()}),
 		d.garbageCollection(ctx),
 		(&terminate.Claims{Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Trace: d.trace}).Register(d.Manager, workers),
-		(&terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}).Register(d.Manager, workers),
+		drains.Register(d.Manager, workers),
 	)
 
 	// Status, and what watches the others.

@@ -21,13 +21,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/interruption"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
+	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
 // newOverview makes what people look at the cluster through, and has it told of events.
-func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *overview.Overview {
+func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, drains *terminate.Nodes) *overview.Overview {
 	problems := d.problems("overview")
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
@@ -35,6 +36,12 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop) *o
 		Held:     func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
 		Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
 		Interrupted: d.interrupted,
+		Stalls: func() (out []overview.Stall) {
+			for _, s := range drains.Stalls() {
+				out = append(out, overview.Stall{Node: s.Node, Text: s.Text, Since: s.Since.UTC()})
+			}
+			return out
+		},
 	})
 	d.events.Heard = out.Heard
 	if d.overview != nil {
@@ -149,6 +156,9 @@ func (d *deps) interrupted(s *cluster.Snapshot) (out []overview.Interruption) {
 			}
 			out = append(out, x)
 			continue
+		}
+		if !claim.DeletionTimestamp.IsZero() {
+			x.Since = claim.DeletionTimestamp.UTC()
 		}
 		x.Room = overview.RoomReady
 		switch homeless, coming := d.cache.AwaitingReplacement(n.Name); {

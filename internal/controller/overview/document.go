@@ -50,6 +50,7 @@ type Document struct {
 	Moves       []Move    `json:"moves"`
 	// Held is set while consolidation that moves pods is held because plans did not come true.
 	Held      *Held               `json:"held,omitempty"`
+	Stalls    []Stall             `json:"stalls,omitempty"`
 	Closures  []Closure           `json:"closures"`
 	Services  []Service           `json:"services"`
 	Queue     *Queue              `json:"queue,omitempty"` // nil where none is set
@@ -208,6 +209,14 @@ type Closure struct {
 	CapacityType string `json:"capacityType,omitempty"`
 	Reason       string `json:"reason"`
 	Count        int    `json:"count"`
+}
+
+// Stall is a drain that waits for a pod which may not be evicted.
+type Stall struct {
+	Node  string           `json:"node"`
+	Text  string           `json:"text"` // which pod, and why
+	Since time.Time        `json:"since"`
+	Price catalog.MicroUSD `json:"price,omitempty"` // of the node
 }
 
 // Service is an AWS service that was called.

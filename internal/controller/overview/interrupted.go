@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // Interruption is an instance that AWS takes back, or works on at a time that it has named.
@@ -19,8 +21,12 @@ type Interruption struct {
 	Until time.Time `json:"until,omitzero"`
 	// From is when its pods begin to move, where that is to come.
 	From time.Time `json:"from,omitzero"`
-	// Pods are still on it, daemons left out.
-	Pods int `json:"pods"`
+	// Since is when the node began to drain; the zero time before.
+	Since time.Time `json:"since,omitzero"`
+	// Pods are still on it, daemons left out. Waiting are those of the cluster that were created since and wait for a node: pods that
+	// were evicted come back as such.
+	Pods    int `json:"pods"`
+	Waiting int `json:"waiting,omitempty"`
 	// Room says whether its pods have room elsewhere. It is empty before they are to move.
 	Room Room `json:"room,omitempty"`
 	// Work is AWS's word for scheduled work, such as instance-retirement.
@@ -62,11 +68,32 @@ func (o *Overview) interruptions() []Interruption {
 				out[i].Pods++
 			}
 		}
+		if !out[i].Since.IsZero() {
+			out[i].Waiting = o.waitingSince(out[i].Since)
+		}
 	}
 	slices.SortFunc(out, func(a, b Interruption) int {
 		return cmp.Or(rankOf(a.Until).Compare(rankOf(b.Until)), strings.Compare(a.Node, b.Node))
 	})
 	return out
+}
+
+// waitingSince counts the pods that wait and were created since a time, in whole seconds as the API has it.
+func (o *Overview) waitingSince(t time.Time) (n int) {
+	count := func(pod *cluster.Pod) {
+		if !pod.CreatedAt.Before(t.Truncate(time.Second)) && !pod.Class.Virtual {
+			n++
+		}
+	}
+	for _, pod := range o.seen.snapshot.Pending {
+		count(pod)
+	}
+	for _, k := range o.seen.coming {
+		for _, pod := range k.waiting {
+			count(pod)
+		}
+	}
+	return n
 }
 
 // rankOf puts what has no time behind all that has.
@@ -82,6 +109,8 @@ func (i *Interruption) Progress() string {
 	switch {
 	case !i.From.IsZero():
 		return fmt.Sprintf("%s from %s on", counted(i.Pods, "pod moves", "pods move"), i.From.UTC().Format("2 Jan 15:04 MST"))
+	case i.Pods == 0 && i.Waiting > 0:
+		return "its pods were evicted; " + counted(i.Waiting, "pod created since waits", "pods created since wait") + " for a node that is ready"
 	case i.Pods == 0:
 		return "its pods have moved"
 	case i.Room == RoomSought:

@@ -34,11 +34,13 @@ type Sources struct {
 	Closures func() []Closure
 	// Interrupted are the nodes that AWS takes back or works on, by their names; what is known of their pods is filled in.
 	Interrupted func(*cluster.Snapshot) []Interruption
-	Services    func() []Service
-	Queue       func(context.Context) *Queue
-	Troubles    func(context.Context) []Trouble
-	Decisions   func() []decisions.Summary
-	Now         func() time.Time
+	// Stalls are the drains that wait for pods which may not be evicted.
+	Stalls    func() []Stall
+	Services  func() []Service
+	Queue     func(context.Context) *Queue
+	Troubles  func(context.Context) []Trouble
+	Decisions func() []decisions.Summary
+	Now       func() time.Time
 }
 
 // Overview answers readers.
@@ -206,6 +208,14 @@ func (o *Overview) rest(ctx context.Context, out *Document) {
 	}
 	if o.from.Closures != nil {
 		out.Closures = append(out.Closures, o.from.Closures()...)
+	}
+	if o.from.Stalls != nil {
+		for _, s := range o.from.Stalls() {
+			if k := o.nodes[s.Node]; k != nil {
+				s.Price = k.price
+				out.Stalls = append(out.Stalls, s)
+			}
+		}
 	}
 	if o.from.Services != nil {
 		out.Services = append(out.Services, o.from.Services()...)

@@ -52,6 +52,7 @@ const (
 	NotAskedOfEC2 = "LaunchesRefused"
 	TakenBack     = "SpotInterruption"
 	Maintenance   = "ScheduledMaintenance"
+	DrainStalls   = "DrainStalled"
 	Paused        = "ConsolidationPaused"
 	LimitReached  = "NodePoolLimit"
 	Unpriced      = "PriceUnknown"
@@ -74,6 +75,7 @@ func ProblemCodes() []ProblemCode {
 		{NoNodeComing, "pods wait, and no node is on its way for them"},
 		{SlowToJoin, "instances run that have not become ready nodes in time"},
 		{NodeNotReady, "nodes are not ready that were"},
+		{DrainStalls, "nodes drain, and a pod may not be evicted"},
 		{Paused, "consolidation that moves pods is paused"},
 		{LimitReached, "a NodePool has reached 95 % of a limit"},
 		{Unpriced, "nodes have no known price"},
@@ -86,6 +88,8 @@ const (
 	joinsWithin = 5 * time.Minute
 	// waitsWithin is how long a pod may wait undecided: decisions take a second or so.
 	waitsWithin = 15 * time.Second
+	// stallsFor is how long a drain may wait for a pod: budgets let the next one go once the last one is ready elsewhere.
+	stallsFor = 30 * time.Second
 	// nearLimit is the part of a limit, in percent, from which on it is near: the next node is likely not to fit.
 	nearLimit = 95
 	// namedNodes is how many nodes one problem names.
@@ -144,6 +148,7 @@ func problems(d *Document, b behind) []Problem {
 	out.withoutNode(d, &b)
 	out.unlaunched(&b)
 	out.addAll(nodeProblems(d, b.unwell, troubled))
+	out.addAll(stalled(d))
 	if d.Held != nil {
 		out.add(Problem{Code: Paused, Level: Warn, Title: "Consolidation that moves pods is paused", Text: d.Held.Why, Until: d.Held.Until, Remedy: "none needed: it resumes by itself; kubectl get events -A --field-selector reason=ConsolidationHeld"})
 	}

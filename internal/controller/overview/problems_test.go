@@ -203,12 +203,19 @@ func TestProblems(t *testing.T) {
 				{Node: "n3", Claim: "c3", Kind: RiskRaised, Event: "SpotRebalanceRecommendation", Room: RoomReady, Pods: 1},
 				{Node: "n4", Claim: "c4", Kind: RiskRaised, Event: "SpotRebalanceRecommendation"},
 				{Node: "n5", Claim: "c5", Kind: ReservationTaken, Event: "CapacityReservationInstanceInterrupted", Until: now.Add(time.Minute)},
+				{Node: "n6", Claim: "c6", Kind: ReservationTaken, Event: "CapacityReservationInstanceInterrupted", Until: now.Add(2 * time.Minute), Waiting: 7, Room: RoomReady},
 			}},
 			want: []string{
 				"warning SpotInterruption Node n1: AWS takes back 1 spot instance; n1: 3 pods still on it; the node that replaces it is on its way; none needed: pods move first; kubectl get events -A --field-selector reason=SpotInterrupted",
 				"warning SpotInterruption Node n3: AWS may take back 2 spot instances soon; n3: 1 pod still on it; room elsewhere is ready, and they move now\nn4: its pods have moved; none needed: pods move first; kubectl get events -A --field-selector reason=SpotRebalanceRecommendation",
-				"warning SpotInterruption Node n5: AWS takes back 1 reserved instance; n5: its pods have moved; none needed: pods move first; kubectl get events -A --field-selector reason=CapacityReservationInstanceInterrupted",
+				"warning SpotInterruption Node n5: AWS takes back 2 reserved instances; n5: its pods have moved\nn6: its pods were evicted; 7 pods created since wait for a node that is ready; none needed: pods move first; kubectl get events -A --field-selector reason=CapacityReservationInstanceInterrupted",
 				"warning ScheduledMaintenance Node n2: AWS works on 1 instance at 3 Mar 12:00 UTC; n2: 1 pod moves from 3 Mar 11:00 UTC on; none needed: pods move first; kubectl get events -A --field-selector reason=InstanceUnhealthy",
+			},
+		},
+		"drains that wait for a pod, once they have for a while": {
+			d: Document{Stalls: []Stall{{Node: "n1", Text: "pod a/b can't be evicted: w", Since: fresh, Price: 64_100}, {Node: "n2", Text: "x", Since: now.Add(-stallsFor + 1)}}},
+			want: []string{
+				"warning DrainStalled Node n1: 1 node is to go and can't: a pod on it may not be evicted; n1: pod a/b can't be evicted: w; the wait costs $0.0641/h; let the PodDisruptionBudget allow one eviction, or take karpenter.sh/do-not-disrupt off the pod; kubectl get pdb -A; kerf explain node n1",
 			},
 		},
 		"no price": {

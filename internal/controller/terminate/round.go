@@ -34,6 +34,8 @@ type memory struct {
 	begun time.Time // of this drain, as this process knows it
 	// tied counts the pods whose eviction comes first and was not asked for yet; other drains of the same command look at it.
 	tied atomic.Int64
+	// stall is what the drain waits for that may not be; others read it.
+	stall atomic.Pointer[Stall]
 	// beside are the other nodes that go by the node's command, once they were looked up.
 	beside      []string
 	knowsBeside bool
@@ -106,6 +108,7 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	if !r.by.IsZero() && !r.by.passed(r.now, 0) {
 		r.due(r.by.Time)
 	}
+	r.memory.free(waiting)
 	forced, evicted := r.turns(waiting, held)
 	err := errors.Join(
 		each(forced, nil, func(p *corev1.Pod) error { return r.force(ctx, p) }),

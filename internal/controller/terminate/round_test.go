@@ -278,6 +278,15 @@ func TestOnePodHoldsUpNoOther(t *testing.T) {
 			said = append(said, e)
 		}
 	}
+	stalls := w.Stalls()
+	if len(stalls) != 1 || !strings.Contains(stalls[0].Text, "pod x/held can't be evicted") || !stalls[0].Since.Equal(w.Clock.Now().Add(-repeat)) {
+		t.Errorf("stalls: %+v", stalls)
+	}
+	remembered, _ := w.memories.Load("n")
+	remembered.(*memory).free(nil)
+	if stalls := w.Stalls(); len(stalls) != 0 {
+		t.Errorf("the pod is gone, and stalls are %+v", stalls)
+	}
 	want := "Warning FailedDraining pod x/held can't be evicted: its annotation karpenter.sh/do-not-disrupt forbids it; one more can't either"
 	if !slices.Equal(said, []string{want, want, want, want}) { // on the node and its claim, at both looks
 		t.Errorf("%q", said)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -33,8 +34,46 @@ func (r *round) tell() {
 	case more > 1:
 		text += fmt.Sprintf("; %d more can't either", more)
 	}
+	r.memory.remember(r.node.Name, one.pod, text, r.now)
 	r.Recorder.Event(r.node, corev1.EventTypeWarning, events.FailedDraining, text)
 	if r.claim != nil {
 		r.Recorder.Event(r.claim, corev1.EventTypeWarning, events.FailedDraining, text)
 	}
+}
+
+// Stall is a drain that waits for a pod which may not be evicted.
+type Stall struct {
+	Node, Text string
+	Since      time.Time
+
+	pod string
+}
+
+// remember keeps what stalls the drain of a node, and since when.
+func (m *memory) remember(node, pod, text string, now time.Time) {
+	since := now
+	if was := m.stall.Load(); was != nil {
+		since = was.Since
+	}
+	m.stall.Store(&Stall{Node: node, Text: text, Since: since, pod: pod})
+}
+
+// free forgets a stall whose pod goes, or is gone. That a pod's eviction is not asked for in each round says nothing of it.
+func (m *memory) free(waiting []*corev1.Pod) {
+	s := m.stall.Load()
+	if s != nil && !slices.ContainsFunc(waiting, func(p *corev1.Pod) bool { return p.DeletionTimestamp.IsZero() && p.Namespace+"/"+p.Name == s.pod }) {
+		m.stall.Store(nil)
+	}
+}
+
+// Stalls are the drains that are stalled now, by the names of their nodes. It may be called by any goroutine.
+func (n *Nodes) Stalls() (out []Stall) {
+	n.memories.Range(func(_, m any) bool {
+		if s := m.(*memory).stall.Load(); s != nil {
+			out = append(out, *s)
+		}
+		return true
+	})
+	slices.SortFunc(out, func(a, b Stall) int { return cmp.Compare(a.Node, b.Node) })
+	return out
 }

@@ -134,11 +134,12 @@ const interruptions = { spot: 'Spot instance taken back:', rebalance: 'Likely to
 /** What happens to the pods of an interrupted node, as steps with their state: done, now, or to come. */
 function steps(i) {
   if (i.from) return [[`${count(i.pods, 'pod')} ${i.pods === 1 ? 'moves' : 'move'} from ${date(i.from)} on`, 'next']];
-  const at = i.pods === 0 ? 3 : { sought: 0, coming: 1, ready: 2 }[i.room] ?? 0; // the step that is under way
+  const evicted = i.pods === 0 && i.waiting > 0; // before their new node was ready
+  const at = evicted ? 1 : i.pods === 0 ? 3 : { sought: 0, coming: 1, ready: 2 }[i.room] ?? 0; // the step that is under way
   const all = [ // to come, now, done
     ['', 'room elsewhere is looked for', 'room elsewhere is found'],
     ['a node that replaces it starts', 'the node that replaces it starts', 'the room is ready'],
-    [`${count(i.pods, 'pod')} to move`, `its pods move: ${i.pods} left`, 'all its pods have moved'],
+    [evicted ? `its pods were evicted; ${count(i.waiting, 'pod')} created since ${i.waiting === 1 ? 'waits' : 'wait'}` : `${count(i.pods, 'pod')} to move`, `its pods move: ${i.pods} left`, 'all its pods have moved'],
   ];
   return all.map((words, k) => (k < at ? [words[2], 'done'] : k === at ? [words[1], 'now'] : [words[0], 'next']));
 }

@@ -1,0 +1,39 @@
+package overview
+
+import (
+	"strings"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+)
+
+// stalled joins the drains that wait for pods which may not be evicted: their nodes cost on until they may.
+func stalled(d *Document) []Problem {
+	var lines []string
+	var longest *Stall
+	price, all := catalog.MicroUSD(0), 0
+	for i := range d.Stalls {
+		s := &d.Stalls[i]
+		if d.At.Sub(s.Since) < stallsFor {
+			continue
+		}
+		all, price = all+1, price+s.Price
+		if len(lines) < namedNodes {
+			lines = append(lines, s.Node+": "+s.Text)
+		}
+		if longest == nil || s.Since.Before(longest.Since) {
+			longest = s
+		}
+	}
+	if longest == nil {
+		return nil
+	}
+	text := strings.Join(lines, "\n")
+	if price > 0 {
+		text += "; the wait costs " + plan.Dollars(price) + "/h"
+	}
+	return []Problem{{
+		Code: DrainStalls, Level: Warn, Title: counted(all, "node is to go and can't: a pod on it", "nodes are to go and can't: pods on them") + " may not be evicted", Text: text, Since: longest.Since, Kind: "Node", Object: longest.Node,
+		Remedy: "let the PodDisruptionBudget allow one eviction, or take karpenter.sh/do-not-disrupt off the pod; kubectl get pdb -A; kerf explain node " + longest.Node,
+	}}
+}
