@@ -260,7 +260,11 @@ func (r *Report) writeBlocked(b *strings.Builder, most int) {
 	for _, x := range r.Blocked {
 		sum += x.Saves
 	}
-	fmt.Fprintf(b, "\nblocked savings, %s if each is counted by itself\n", PerHour(sum))
+	fmt.Fprintf(b, "\nblocked savings, %s if each is counted by itself", PerHour(sum))
+	if gap := r.Cost.Gap; gap != nil && r.Pods.Waiting == 0 && sum > max(0, *gap) {
+		fmt.Fprintf(b, "; together at most %s, the gap to the floor", PerHour(max(0, *gap)))
+	}
+	b.WriteString("\n")
 	for _, x := range r.Blocked[:min(most, len(r.Blocked))] {
 		fmt.Fprintf(b, "  %s  %s: %s\n", PerHour(x.Saves), x.Text, named(x.Nodes, x.Count, most))
 	}

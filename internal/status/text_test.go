@@ -85,6 +85,23 @@ func TestAFloorThatIsNotComparable(t *testing.T) {
 	}
 }
 
+// TestBlockedSavingsAreNoMoreThanTheGap: each line is counted by itself, and their sum may be more than there is to save.
+func TestBlockedSavingsAreNoMoreThanTheGap(t *testing.T) {
+	for waiting, want := range map[int]bool{0: true, 1: false} { // pods that wait are in the floor and not in the cost
+		d := &overview.Document{Bill: overview.Bill{Running: 1_000_000}, Blocked: []overview.Blocked{{Text: "w", Count: 1, Saves: 700_000}}}
+		if waiting > 0 {
+			d.Waiting = []overview.Waiting{{Pod: "a/b", Count: waiting}}
+		}
+		var b strings.Builder
+		if err := Of(d, &floor.Floor{Bound: 600_000, Running: 1_000_000}, "").Write(&b, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "$0.7000/h if each is counted by itself; together at most $0.4000/h, the gap to the floor\n"); got != want {
+			t.Errorf("%d pods wait:\n%s", waiting, b.String())
+		}
+	}
+}
+
 func TestACauseHasWhatFollowsFromIt(t *testing.T) {
 	d := many()
 	d.Problems = []overview.Problem{

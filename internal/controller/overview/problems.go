@@ -56,6 +56,7 @@ const (
 	Paused        = "ConsolidationPaused"
 	LimitReached  = "NodePoolLimit"
 	Unpriced      = "PriceUnknown"
+	JustStarted   = "KerfStarts"
 )
 
 // ProblemCode is one row of the table of codes.
@@ -78,6 +79,7 @@ func ProblemCodes() []ProblemCode {
 		{DrainStalls, "nodes drain, and a pod may not be evicted"},
 		{Paused, "consolidation that moves pods is paused"},
 		{LimitReached, "a NodePool has reached 95 % of a limit"},
+		{JustStarted, "the controller has just started and reads prices and instance types"},
 		{Unpriced, "nodes have no known price"},
 	}
 }
@@ -88,6 +90,9 @@ const (
 	joinsWithin = 5 * time.Minute
 	// waitsWithin is how long a pod may wait undecided: decisions take a second or so.
 	waitsWithin = 15 * time.Second
+	// startsWithin is how long what a controller reads from AWS at its start may take before its absence is a problem: with the lease
+	// of another one to run out first, half a minute.
+	startsWithin = 30 * time.Second
 	// stallsFor is how long a drain may wait for a pod: budgets let the next one go once the last one is ready elsewhere.
 	stallsFor = 30 * time.Second
 	// nearLimit is the part of a limit, in percent, from which on it is near: the next node is likely not to fit.
@@ -135,8 +140,12 @@ func problems(d *Document, b behind) []Problem {
 	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !queue {
 		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: noNotice + ": " + q.Name, Text: q.Message + "; " + withoutNotice(d.Bill.Spot), Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
 	}
+	starts := d.At.Sub(d.Since) < startsWithin && (d.Bill.Unpriced > 0 || slices.ContainsFunc(d.Pools, func(p Pool) bool { return p.NotReady != "" }))
+	if starts {
+		out.add(Problem{Code: JustStarted, Level: Warn, Title: "Kerf has just started: prices and instance types are being read", Text: "until then costs are too low; pods that wait are decided on after that, and once this replica leads", Since: d.Since, Remedy: "none needed: it takes some seconds"})
+	}
 	for _, pool := range d.Pools {
-		if pool.NotReady != "" && !troubled[object{kindPool, pool.Name}] {
+		if pool.NotReady != "" && !starts && !troubled[object{kindPool, pool.Name}] {
 			out.add(Problem{Code: PoolNotReady, Level: Bad, Title: "NodePool " + pool.Name + " can't launch nodes", Text: pool.NotReady, Kind: kindPool, Object: pool.Name, Remedy: "kubectl describe nodepool " + pool.Name}, object{kindClass, pool.Class})
 		}
 	}
@@ -160,7 +169,7 @@ func problems(d *Document, b behind) []Problem {
 			}
 		}
 	}
-	if n := d.Bill.Unpriced; n > 0 {
+	if n := d.Bill.Unpriced; n > 0 && !starts {
 		out.add(Problem{Code: Unpriced, Level: Warn, Title: counted(n, "node has", "nodes have") + " no known price", Text: "the cost does not count them", Remedy: "kerf doctor"})
 	}
 	return out.joined()

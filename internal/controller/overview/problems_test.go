@@ -218,6 +218,12 @@ func TestProblems(t *testing.T) {
 				"warning DrainStalled Node n1: 1 node is to go and can't: a pod on it may not be evicted; n1: pod a/b can't be evicted: w; the wait costs $0.0641/h; let the PodDisruptionBudget allow one eviction, or take karpenter.sh/do-not-disrupt off the pod; kubectl get pdb -A; kerf explain node n1",
 			},
 		},
+		"a controller that has just started knows no prices and no types yet": {
+			d: Document{Since: now.Add(-startsWithin + 1), Bill: Bill{Unpriced: 3}, Pools: []Pool{{Name: "p", NotReady: "no answer after 3s"}}},
+			want: []string{
+				"warning KerfStarts  : Kerf has just started: prices and instance types are being read; until then costs are too low; pods that wait are decided on after that, and once this replica leads; none needed: it takes some seconds",
+			},
+		},
 		"no price": {
 			d:    Document{Bill: Bill{Unpriced: 1}},
 			want: []string{"warning PriceUnknown  : 1 node has no known price; the cost does not count them; kerf doctor"},

@@ -83,7 +83,7 @@ export function panels({ openPod, openNode, openDecision }) {
       el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
 
   const f = freshFloor();
-  put('s-savings', [d.bill, d.blocked, f?.bound, f?.constraints, f?.error], () => {
+  put('s-savings', [d.bill, d.blocked, !waiting.length, f?.bound, f?.constraints, f?.error], () => {
     const rows = [];
     const row = (words, amount, detail, cls) => rows.push(el('tr', { class: cls }, el('td', {}, words, detail ? el('div', { class: 'detail' }, detail) : ''), el('td', { class: 'number' }, amount)));
     row('The nodes cost', perHour(d.bill.running), `${d.bill.spot} spot, ${d.bill.onDemand} on-demand, ${d.bill.reserved} reserved`, 'total');
@@ -93,7 +93,8 @@ export function panels({ openPod, openNode, openDecision }) {
     } else if (model.floor?.error) row('The floor could not be found', '', model.floor.error);
     else row('The least that these pods could cost is being found …', '', 'it changes with the pods');
     const sum = d.blocked.reduce((a, b) => a + b.saves, 0);
-    if (d.blocked.length) row('Savings that are blocked', perHour(sum), 'each counted by itself', 'total');
+    const most = f?.bound && !waiting.length ? Math.max(0, d.bill.running - f.bound) : sum; // nothing saves more than what the nodes cost above the floor
+    if (d.blocked.length) row('Savings that are blocked', (sum > most ? 'at most ' : '') + perHour(Math.min(sum, most)), sum > most ? `each line below is counted by itself; together they can’t save more than what the nodes cost above the floor` : 'each counted by itself', 'total');
     for (const b of d.blocked.slice(0, 12)) row(b.text, perHour(b.saves), [count(b.count, 'node'), ': ', names(b.nodes), b.remedy ? el('div', {}, todo(b.remedy)) : '']);
     if (d.blocked.length > 12) row(`${d.blocked.length - 12} more reasons`, perHour(d.blocked.slice(12).reduce((a, b) => a + b.saves, 0)), 'kerf status --verbose lists them');
     return el('table', {}, el('tbody', {}, rows));
@@ -154,8 +155,9 @@ export function figures() {
   const { nodes, pods, waiting } = model.now;
   set('cluster', d.cluster);
   set('where', [d.region, d.account && `account ${d.account}`].filter(Boolean).join(' · '));
-  set('f-month', perMonth(d.bill.running));
-  set('f-cost', perHour(d.bill.running));
+  const priced = d.bill.running || !d.bill.unpriced; // else no price has been read yet
+  set('f-month', priced ? perMonth(d.bill.running) : '…');
+  set('f-cost', priced ? perHour(d.bill.running) : '…');
   const older = !floor && model.floor?.bound;
   set('f-floor', floor || older ? perHour(floor || older) : '…');
   document.getElementById('f-floor').title = older ? `For the pods of ${ago(model.floor.at)} ago; for those of now it is being found` : '';
