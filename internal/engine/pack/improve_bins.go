@@ -29,12 +29,6 @@ func (s *solver) makeKinds(m *cutting) {
 	}
 }
 
-// binsKey is what the ways to launch depend on while all types may be launched.
-type binsKey struct {
-	pool   *pool
-	places string // by access class
-}
-
 func (s *solver) listKinds(m *cutting) {
 	var all []cuttingstock.Bin
 	sides := s.sidesOf(m)

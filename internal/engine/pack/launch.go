@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"math"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -174,40 +173,6 @@ func (s *solver) targets(it *podGroup, v *podGroupOnPool, p *pool, want int) []i
 	}
 	s.tried = out
 	return out
-}
-
-// bid is what a type promises for its price.
-type bid struct {
-	t     int
-	score float64
-}
-
-// bids are the best of what was offered, at most so many, best first; of equals those that came first.
-type bids struct {
-	best []bid
-	most int
-}
-
-// least is the score that a bid has to beat to be among them.
-func (b *bids) least() float64 {
-	if len(b.best) < b.most {
-		return math.Inf(-1)
-	}
-	return b.best[b.most-1].score
-}
-
-func (b *bids) add(t int, score float64) {
-	if score <= b.least() {
-		return
-	}
-	if len(b.best) < b.most {
-		b.best = append(b.best, bid{})
-	}
-	at := len(b.best) - 1
-	for ; at > 0 && b.best[at-1].score < score; at-- {
-		b.best[at] = b.best[at-1]
-	}
-	b.best[at] = bid{t, score}
 }
 
 // openReserved opens a new node for the item out of the reservation that can be filled best. It reports how many pods of

@@ -23,7 +23,7 @@ var layers = []struct {
 }{
 	{"model: the problem as the stages read it, and the nodes to launch", `problem class labelindex rank attach daemon ports taint preference
 		node nodebase kinds running pool shape addresses reserve deferredlimits minvalues reach worth topology topology_count topology_domains topology_filter
-		topology_floor topology_host podgroup newnode spare journal memory again solver`},
+		topology_floor topology_host podgroup newnode bids spare journal memory again solver`},
 	{"compile: domains that pods may go to, and items of pods", "domains pins split compile"},
 	{"place: items onto nodes and onto nodes to launch", "place crowd fill launch merge sequential sequential_order lastresort"},
 	{"improve: the same pods on cheaper nodes", "improve improve_item improve_model improve_bins improve_draft improve_round improve_search"},

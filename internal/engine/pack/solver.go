@@ -100,6 +100,12 @@ type numbers struct {
 	bins                     map[binsKey][]cuttingstock.Bin
 }
 
+// binsKey is what the ways to launch depend on while all types may be launched.
+type binsKey struct {
+	pool   *pool
+	places string // by access class
+}
+
 func newSolver(p *Problem, k *memory) *solver {
 	k.serial++
 	s := &solver{p: p, memory: k, serial: k.serial,

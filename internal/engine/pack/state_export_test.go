@@ -28,6 +28,8 @@ var passedOver = map[string]string{
 	"launched.draft":      "scratch",
 	"launched.room":       "scratch",
 	"launched.demanded":   "scratch",
+	"launched.bids":       "scratch",
+	"launched.tried":      "scratch",
 	"WhatIf.nodes":        "scratch",
 	"launched.spare":      "made anew for new nodes",
 	"movable.floor":       "worked out once",
