@@ -178,6 +178,8 @@ func TestStories(t *testing.T) {
 		s.says("s-waiting", "3 × default/odd")
 		s.pictures("stuck-list")
 		must(s, s.Click(`#s-waiting button.link`))
+		s.says("detail", "no node is on its way") // what is wrong now stands before what was decided
+		s.says("detail", "What was decided about the pod")
 		s.says("detail", "cheapest single change")
 		s.picture("stuck")
 		must(s, s.Key("body", "Escape"))

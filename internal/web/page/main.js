@@ -3,7 +3,7 @@
 import { explainDecision, explainNode, explainPod, merge, model, problems, readFloor, readOverview, readUsage, use } from './model.js';
 import * as map from './map.js';
 import { drawChart } from './chart.js';
-import { figures, panels } from './panels.js';
+import { figures, panels, todo } from './panels.js';
 import { ago, bytes, cores, el, percent, perHour } from './format.js';
 
 // A large cluster changes all the time, and each change costs its controller something: nobody sees 1,000 boxes change each two seconds.
@@ -60,7 +60,11 @@ function openNode(nameOrNode) {
   map.hold(n.name);
   openDetail(n.name, [el('ul', { class: 'plain' }, map.describe(n).filter((l) => !l.startsWith('Kept: ')).map((l) => el('li', {}, l)))], () => explainNode(n.name));
 }
-const openPod = (pod) => { map.hold(''); openDetail(pod, [], () => explainPod(pod)); };
+/** Opens a pod. What is wrong now, if that is why it was opened, stands before what was decided: that may be older. */
+const openPod = (pod, wrong) => {
+  map.hold('');
+  openDetail(pod, !wrong ? [] : [el('div', { class: 'wrong ' + wrong.level }, el('strong', {}, wrong.title), wrong.text ? el('div', {}, wrong.text) : '', el('div', {}, todo(wrong.remedy))), el('h3', {}, 'What was decided about the pod')], () => explainPod(pod));
+};
 const openDecision = (id) => openDetail('Decision ' + id, [], () => explainDecision(id), `api/decisions/${encodeURIComponent(id)}/file`);
 $('detail-close').onclick = () => $('detail').close();
 $('detail').addEventListener('click', (e) => { if (e.target === $('detail') && narrow.matches) $('detail').close(); });

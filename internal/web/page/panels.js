@@ -22,7 +22,7 @@ function list(items, make, first = 8) {
 }
 
 /** What to do: sentences, and commands as code. */
-const todo = (remedy) => [el('strong', { class: 'todo' }, 'what to do: '), remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl) /.test(r) ? el('code', {}, r) : r])];
+export const todo = (remedy) => [el('strong', { class: 'todo' }, 'what to do: '), remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl) /.test(r) ? el('code', {}, r) : r])];
 
 const classWords = (number) => { const c = model.classes[number]; return c ? `${c.namespace}/${c.name}` : 'pods'; };
 
@@ -44,7 +44,7 @@ export function panels({ openPod, openNode, openDecision }) {
   const node = (name) => el('button', { type: 'button', class: 'link', onclick: () => openNode(name) }, name);
   const names = (all, most = 3) => [all.slice(0, most).flatMap((n, i) => [i ? ', ' : '', model.nodes.has(n) ? node(n) : n]), all.length > most ? ` and ${all.length - most} more` : ''];
 
-  const why = (pod) => el('button', { type: 'button', class: 'link', onclick: () => openPod(pod) }, `Why, and what would help: ${pod}`);
+  const why = (pod, wrong) => el('button', { type: 'button', class: 'link', onclick: () => openPod(pod, wrong) }, `Why, and what would help: ${pod}`);
   const wrong = problems();
   const linked = (p) => { // the text, with the name of its node as a link
     const [before, ...after] = p.kind === 'Node' && model.nodes.has(p.object) ? p.text.split(p.object) : [p.text];
@@ -53,10 +53,10 @@ export function panels({ openPod, openNode, openDecision }) {
   const card = (p) => el('li', { class: p.level },
     el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ' ', countdown(p.until), ` left, until ${clock(p.until)}`) : '',
     p.text ? el('div', { class: 'text' }, linked(p)) : '', p.kind === 'Node' && model.nodes.has(p.object) && !p.text?.includes(p.object) ? el('div', {}, node(p.object)) : '',
-    el('div', {}, todo(p.remedy)), p.kind === 'Pod' ? el('div', {}, why(p.object)) : '',
+    el('div', {}, todo(p.remedy)), p.kind === 'Pod' ? el('div', {}, why(p.object, p)) : '',
     p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
       el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
-      f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object)) : '')))] : '');
+      f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object, p)) : '')))] : '');
   put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])]), () => (wrong.length === 0 ? none('None.') : list(wrong, card)));
 
   const taken = d.interruptions || [];
@@ -71,7 +71,7 @@ export function panels({ openPod, openNode, openDecision }) {
     list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
       el('strong', {}, `${w.count} × ${classWords(w.class)}`), el('span', { class: 'when' }, ` for ${ago(w.since)}`),
       el('div', {}, w.node ? ['place kept on ', model.nodes.has(w.node) ? node(w.node) : w.node] : w.why || 'no decision has been made about them yet'),
-      w.node ? '' : el('div', {}, why(w.pod)))),
+      w.node ? '' : el('div', {}, why(w.pod, wrong.find((p) => [p, ...p.follows].some((x) => x.object === w.pod)))))),
     d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
 
   const moves = joined(d.moves);
