@@ -13,7 +13,7 @@ export function perMonth(micro) {
   return '$' + d.toLocaleString('en', { maximumFractionDigits: d < 10 ? 2 : 0 });
 }
 export const percent = (x) => (x < 0 ? '−' : '') + Math.abs(x * 100).toFixed(Math.abs(x) < 0.1 ? 1 : 0) + ' %';
-export const count = (n, noun) => n.toLocaleString('en') + ' ' + noun + (n === 1 ? '' : 's');
+export const count = (n, noun, many = noun + 's') => `${n.toLocaleString('en')} ${n === 1 ? noun : many}`;
 export const cores = (milli) => (milli / 1000).toLocaleString('en', { maximumFractionDigits: milli < 10000 ? 2 : 0 });
 
 export function bytes(b) {

@@ -118,8 +118,8 @@ export function panels({ openPod, openNode, openDecision }) {
     else items.push(el('li', { class: 'warn' }, 'No interruption queue is set: spot instances end without warning. kerf stack writes one.'));
     const down = d.services.filter((s) => !s.answers);
     items.push(el('li', { class: down.length ? 'bad' : '' }, down.length ? `No answer: ${down.map((s) => s.name).join(', ')}.` : `${count(d.services.length, 'service')} called, and all answer: ${d.services.map((s) => s.name).join(', ')}.`));
-    for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, [scopes[c.scope] || c.scope, c.capacityType].filter(Boolean).join(', '))}: ${c.reason}`));
-    if (!d.closures.length) items.push(el('li', {}, 'All capacity that the NodePools allow may be asked for.'));
+    for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, ...(scopes[c.scope] || [c.scope]))}${c.capacityType ? ` (${c.capacityType})` : ''}: ${c.reason}`));
+    if (!d.closures.length && !down.some((s) => s.name === 'ec2')) items.push(el('li', {}, 'No capacity is known to be short.'));
     return list(items, (x) => x);
   });
 
@@ -144,7 +144,7 @@ function steps(i) {
   ];
   return all.map((words, k) => (k < at ? [words[2], 'done'] : k === at ? [words[1], 'now'] : [words[0], 'next']));
 }
-const scopes = { pool: 'instance type in a zone', quota: 'quota', subnet: 'subnet', 'capacity-type': 'capacity type', class: 'EC2NodeClass', 'placement-group': 'placement group', zone: 'zone' };
+const scopes = { pool: ['instance type in a zone', 'instance types in their zones'], quota: ['quota'], subnet: ['subnet'], 'capacity-type': ['capacity type'], class: ['EC2NodeClass', 'EC2NodeClasses'], 'placement-group': ['placement group'], zone: ['zone'] };
 
 /** The figures at the top. */
 export function figures() {
