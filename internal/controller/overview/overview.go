@@ -113,8 +113,8 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	out.Interruptions = o.interruptions()
 	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck})
 	for i := range out.Waiting {
-		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.At.Sub(w.Since) >= waitsWithin {
-			w.Why = undecided(out)
+		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.undecided(w) >= waitsWithin {
+			w.Why = whyUndecided(out)
 		}
 	}
 	out.Version = fmt.Sprintf("%d.%d.%d.%d", o.epoch, o.version, o.history.serial, heard)

@@ -88,7 +88,7 @@ const (
 	// joinsWithin is how long an instance may take to become a ready node before it is a problem. Images of EKS take one to two
 	// minutes, large GPU images four; after 15 minutes the instance is terminated.
 	joinsWithin = 5 * time.Minute
-	// waitsWithin is how long a pod may wait undecided: decisions take a second or so.
+	// waitsWithin is how long a pod may wait undecided while the controller runs: decisions take a second or so.
 	waitsWithin = 15 * time.Second
 	// startsWithin is how long what a controller reads from AWS at its start may take before its absence is a problem: with the lease
 	// of another one to run out first, half a minute.
@@ -215,7 +215,7 @@ func (f *found) withoutNode(d *Document, b *behind) {
 	}
 	for i := range d.Waiting {
 		w := &d.Waiting[i]
-		if w.Node != "" || w.Why == "" && d.At.Sub(w.Since) < waitsWithin {
+		if w.Node != "" || w.Why == "" && d.undecided(w) < waitsWithin {
 			continue
 		}
 		stuck := b.stuck(w.Class)
@@ -258,8 +258,16 @@ func (f *found) withoutNode(d *Document, b *behind) {
 	}
 }
 
-// undecided says why there may be no decision about pods, or why it was tried in vain.
-func undecided(d *Document) string {
+// undecided is for how long this process has made no decision about pods that wait.
+func (d *Document) undecided(w *Waiting) time.Duration {
+	if d.Since.After(w.Since) {
+		return d.At.Sub(d.Since)
+	}
+	return d.At.Sub(w.Since)
+}
+
+// whyUndecided says why there may be no decision about pods, or why it was tried in vain.
+func whyUndecided(d *Document) string {
 	return cmp.Or(asked(d.Closures), "no decision has been made about them yet")
 }
 

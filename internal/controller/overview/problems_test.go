@@ -65,6 +65,9 @@ func TestProblems(t *testing.T) {
 		"a pod that has just come is being decided": {
 			d: Document{Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: now.Add(-time.Second)}}},
 		},
+		"a pod that waited before the controller started is being decided": {
+			d: Document{Since: now.Add(-5 * time.Second), Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
+		},
 		"a pod that nobody decides about": {
 			d:    Document{Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
 			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits and no node is on its way; no decision has been made about them yet; kerf explain pod a/b"},

@@ -19,7 +19,7 @@ func stalled(d *Document) []Problem {
 		}
 		all, price = all+1, price+s.Price
 		if len(lines) < namedNodes {
-			lines = append(lines, s.Node+": "+s.Text)
+			lines = append(lines, s.Node+": "+strings.TrimSuffix(s.Text, "."))
 		}
 		if longest == nil || s.Since.Before(longest.Since) {
 			longest = s
