@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -67,7 +68,7 @@ func (e *Error) Error() string {
 //
 // Errors: *Error.
 func Read(name string, in io.Reader, templates map[string]*corev1.PodTemplateSpec) (*Workload, error) {
-	r := &reader{name: name, given: templates, out: &Workload{Source: name, Templates: map[string]*corev1.PodTemplateSpec{}}, known: map[string]bool{}, silent: map[place]int{}}
+	r := &reader{name: name, given: templates, out: &Workload{Source: name, Templates: map[string]*corev1.PodTemplateSpec{}}, known: map[string]bool{}, adjustedFrom: map[string]string{}, silent: map[place]int{}}
 	rows, separator, err := rowsOf(name, in)
 	if err != nil {
 		return nil, err
@@ -99,15 +100,17 @@ func Read(name string, in io.Reader, templates map[string]*corev1.PodTemplateSpe
 }
 
 type reader struct {
-	name   string
-	csv    *csv.Reader
-	at     map[string]int // columns
-	width  int
-	line   int
-	given  map[string]*corev1.PodTemplateSpec
-	known  map[string]bool // names of workloads that were checked
-	out    *Workload
-	record []string
+	name  string
+	csv   *csv.Reader
+	at    map[string]int // columns
+	width int
+	line  int
+	given map[string]*corev1.PodTemplateSpec
+	// adjustedFrom are the given templates of those that rows have with requests of their own.
+	adjustedFrom map[string]string
+	known        map[string]bool // names of workloads that were checked
+	out          *Workload
+	record       []string
 	// silent are the lines of rows that say nothing of their pods, by what they become.
 	silent map[place]int
 }
@@ -286,8 +289,7 @@ func (r *reader) template(workload string) (string, error) {
 			}
 			return "", r.errorf("there is no template %q; there are %s", name, strings.Join(slices.Sorted(keys(r.given)), ", "))
 		}
-		r.out.Templates[name] = t
-		return name, nil
+		return r.adjusted(name, t)
 	}
 	q, err := r.requests()
 	if err != nil {
@@ -320,16 +322,13 @@ func (r *reader) template(workload string) (string, error) {
 func (r *reader) requests() (*Requests, error) {
 	said := false
 	var q Requests
-	for _, c := range []struct {
-		column string
-		most   int64
-		into   *int64
-	}{{colCPU, maxCPU, &q.MilliCPU}, {colMemory, maxMemory, &q.MemoryMiB}, {colGPU, maxGPU, &q.GPU}, {colDisk, maxDisk, &q.DiskGiB}} {
-		n, err := r.number(c.column, 0, 0, c.most)
+	for i, into := range []*int64{&q.MilliCPU, &q.MemoryMiB, &q.GPU, &q.DiskGiB} {
+		c := &requestColumns[i]
+		n, err := r.number(c.name, 0, 0, c.most)
 		if err != nil {
 			return nil, err
 		}
-		said, *c.into = said || r.text(c.column) != "", n
+		said, *into = said || r.text(c.name) != "", n
 	}
 	share, err := r.number(colShare, 0, 0, 1000*maxGPU)
 	if err != nil {
@@ -365,8 +364,9 @@ func (r *reader) needTemplates() error {
 	now := map[string]string{}
 	for i := range r.out.Steps {
 		s := &r.out.Steps[i]
-		if s.Template == "" {
-			s.Template = now[s.Workload]
+		// A row that says nothing of requests leaves them as they were; with the template that its workload has, too.
+		if before := now[s.Workload]; s.Template == "" || s.Sets() && before != "" && s.Template == r.adjustedFrom[before] {
+			s.Template = before
 		}
 		if s.Template == "" && s.Sets() && s.Replicas == 0 {
 			continue
@@ -384,6 +384,11 @@ func (r *reader) needTemplates() error {
 		}
 	}
 	r.out.Steps = slices.DeleteFunc(r.out.Steps, func(s Step) bool { return s.Template == "" })
+	used := map[string]bool{}
+	for i := range r.out.Steps {
+		used[r.out.Steps[i].Template] = true
+	}
+	maps.DeleteFunc(r.out.Templates, func(name string, _ *corev1.PodTemplateSpec) bool { return !used[name] })
 	return nil
 }
 

@@ -3,6 +3,7 @@ package workload_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
@@ -180,6 +182,60 @@ func TestWhatIsWrittenIsReadTheSame(t *testing.T) {
 	}
 	if d := cmp.Diff(w, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// What the columns say of requests beats the template, column by column; the rest is the template's. A later row that says nothing of
+// requests leaves them.
+func TestColumnsBeatTheTemplate(t *testing.T) {
+	given, err := workload.ReadTemplates("t.yaml", strings.NewReader(`{apiVersion: v1, kind: Pod, metadata: {name: api}, spec: {nodeSelector: {tier: web}, containers: [
+  {name: main, image: x, resources: {requests: {cpu: 100m, memory: 1Gi}, limits: {cpu: 200m}}}, {name: proxy, image: x, resources: {requests: {cpu: 250m}}}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const columns = "arrival_s,workload,replicas,cpu_millicores,memory_mib,template\n"
+	w, err := workload.Read("a.csv", strings.NewReader(columns+"0,web,2,1000,,api\n60,web,3,,,api\n90,other,1,,,api\n120,web,4,,2048,api\n"), given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, s := range w.Steps {
+		keys = append(keys, s.Template)
+	}
+	if d := cmp.Diff([]string{"api+cpu-1000m", "api+cpu-1000m", "api", "api+memory-2048Mi"}, keys); d != "" {
+		t.Error(d)
+	}
+	spec := w.Templates["api+cpu-1000m"].Spec
+	main := spec.Containers[0].Resources
+	if main.Requests.Cpu().String() != "750m" || main.Limits.Cpu().String() != "750m" || main.Requests.Memory().String() != "1Gi" || spec.NodeSelector["tier"] != "web" {
+		t.Errorf("%+v", spec)
+	}
+	if given["api"].Spec.Containers[0].Resources.Requests.Cpu().String() != "100m" {
+		t.Error("the given template was changed")
+	}
+	if len(w.Notes) != 1 || w.Notes[0].Count != 2 || !strings.Contains(w.Notes[0].What, "those of the columns count") || w.Notes[0].Example != "line 2: template api requests 350m cpu, and cpu_millicores is 1000" {
+		t.Errorf("%+v", w.Notes)
+	}
+	var rows, list bytes.Buffer
+	if err := errors.Join(w.Write(&rows), w.WriteTemplates(&list)); err != nil {
+		t.Fatal(err)
+	}
+	again, err := workload.ReadTemplates("t.json", &list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := workload.Read("a.csv", &rows, again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(w.Steps, got.Steps); d != "" || len(got.Notes) != 0 || !equality.Semantic.DeepEqual(w.Templates, got.Templates) {
+		t.Errorf("it is read back otherwise than it was written: %s %+v", d, got.Notes)
+	}
+	if _, err := workload.Read("a.csv", strings.NewReader(columns+"0,web,2,200,,api\n"), given); err == nil || !strings.Contains(err.Error(), `a.csv:2: cpu_millicores is 200, and containers of template "api" behind its first request 250m already`) {
+		t.Error(err)
+	}
+	if w, err = workload.Read("a.csv", strings.NewReader("arrival_s,workload,class,template\n0,web,gold,api\n"), given); err != nil || len(w.Notes) != 1 {
+		t.Error(err, w.Notes)
 	}
 }
 
