@@ -56,7 +56,8 @@ is replaced by what the simulated account has: no file has to be edited. The wor
 snapshot of a cluster (kerf audit --snapshot), or manifests.
 
 --compare runs several configurations, folders with manifests and optional settings.env, on the same workload and seeds, and tells
-their differences with 95 % confidence intervals. --assert makes a test of it, for CI.
+their differences with 95 % confidence intervals. Runs are played seed by seed, each with all configurations in their order; an
+interrupt reports what was finished. --assert makes a test of it, for CI.
 
 ` + simulateFiguresText(),
 		Example: `  kerf simulate                                       # a day of 100 pods on the NodePool of the quick start
@@ -157,7 +158,7 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	report, err := reportOf(configurations, seeds, results, assertions)
+	report, err := reportOf(configurations, results, assertions)
 	if err != nil {
 		return err
 	}

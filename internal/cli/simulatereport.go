@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,54 +10,31 @@ import (
 	"github.com/kerf-sh/kerf/internal/simulate"
 )
 
-// reportOf puts results together.
-func reportOf(configurations []*simulate.Configuration, seeds []uint64, results []*simulate.Result, assertions []simulate.Assertion) (*simulate.Report, error) {
-	out := &simulate.Report{}
-	early, missing := 0, 0
-	by := make([][]*simulate.Result, len(configurations))
-	for i, r := range results {
-		by[i%len(configurations)] = append(by[i%len(configurations)], r)
-		switch {
-		case r == nil:
-			missing++
-		case r.Interrupted:
-			early++
-		}
-	}
-	if early == 1 && len(results) == 1 {
-		out.Interrupted = "it was ended early; figures are of what was simulated"
-	} else if early+missing > 0 {
-		out.Interrupted = fmt.Sprintf("of %d runs, %d ended early and %d did not begin; figures are of what was simulated", len(results), early, missing)
-	}
-	if len(configurations) > 1 {
-		names := make([]string, len(configurations))
-		for i, c := range configurations {
-			names[i] = c.Name
-		}
-		comparison, err := simulate.Compare(names, by)
-		if err != nil && out.Interrupted != "" && results[0] != nil {
-			out.Runs, out.Interrupted = results[:1], out.Interrupted+"; "+err.Error()
-			return out, nil
-		}
+// reportOf puts results together, which are seed by seed those of all configurations.
+func reportOf(configurations []*simulate.Configuration, results []*simulate.Result, assertions []simulate.Assertion) (*simulate.Report, error) {
+	if len(configurations) == 1 {
+		out, err := simulate.SeedRuns(results)
 		if err != nil {
 			return nil, err
 		}
-		comparison.Tell(configurations)
-		out.Comparison = comparison
-		for _, c := range comparison.Configurations {
-			out.Verdicts = append(out.Verdicts, simulate.Judge(assertions, c.Name, c.Results)...)
-		}
+		out.Verdicts = simulate.Judge(assertions, configurations[0].Name, out.Runs)
 		return out, nil
 	}
-	for _, r := range by[0] {
-		if r != nil {
-			out.Runs = append(out.Runs, r)
+	out, err := simulate.CompareRuns(configurations, results)
+	if err != nil {
+		return nil, err
+	}
+	for k, c := range configurations {
+		var finished []*simulate.Result
+		for i := k; i < len(results); i += len(configurations) {
+			if results[i].Whole() {
+				finished = append(finished, results[i])
+			}
+		}
+		if len(finished) > 0 {
+			out.Verdicts = append(out.Verdicts, simulate.Judge(assertions, c.Name, finished)...)
 		}
 	}
-	if len(out.Runs) == 0 {
-		return nil, errors.New("it was ended before anything was simulated")
-	}
-	out.Verdicts = simulate.Judge(assertions, configurations[0].Name, out.Runs)
 	return out, nil
 }
 

@@ -83,12 +83,13 @@ func (c *Configuration) objects() map[string]any {
 
 // Tell adds to a comparison in what its configurations differ.
 func (c *Comparison) Tell(configurations []*Configuration) {
-	for i := range c.Configurations {
-		of := &c.Configurations[i]
-		k := slices.IndexFunc(configurations, func(x *Configuration) bool { return x.Name == of.Name })
-		if k > 0 {
-			of.Changes = configurations[k].Changes(configurations[0])
-		}
+	named := func(name string) *Configuration {
+		return configurations[slices.IndexFunc(configurations, func(x *Configuration) bool { return x.Name == name })]
+	}
+	first := named(c.Configurations[0].Name)
+	for i := range c.Configurations[1:] {
+		of := &c.Configurations[i+1]
+		of.Changes = named(of.Name).Changes(first)
 	}
 }
 

@@ -19,13 +19,15 @@ const confidence = 0.95
 type Comparison struct {
 	Workload       string `json:"workload"`
 	HorizonSeconds int64  `json:"horizonSeconds"`
-	// Seeds are those that all configurations have played; Left out are others, of runs that were ended early.
+	// Seeds are those that all these configurations have finished; LeftOut are others, of runs that were ended early.
 	Seeds   []uint64 `json:"seeds"`
 	LeftOut []uint64 `json:"leftOut,omitempty"`
 	// Played and Partial are those of the results.
 	Played         string       `json:"played"`
 	Partial        string       `json:"partial,omitempty"`
 	Configurations []Configured `json:"configurations"`
+	// NotCompared are configurations that have finished no seed that the others have.
+	NotCompared []string `json:"notCompared,omitempty"`
 	// Judged is how many differences decide, and are judged together.
 	Judged      int             `json:"judgedTogether"`
 	Differences []Difference    `json:"differences"`
@@ -77,24 +79,32 @@ type Difference struct {
 // decisive are the figures that decide between configurations, in the order of their weight where nothing else says it.
 var decisive = []string{"refused", "bill", "p99_pending", "p95_pending", "p50_pending", "moved", "disrupted"}
 
-// Compare compares results: the first index is the configuration, the second the seed. Seeds that not all have played to the same
-// length are left out.
+// errNothing is what Compare returns of runs that were ended too early.
+var errNothing = errors.New("nothing can be compared yet: no seed was finished by two configurations")
+
+// Compare compares results: the first index is the configuration, the second the seed. Where seeds were finished by all configurations,
+// these are compared. Otherwise the configurations are compared that finished the seed which most have finished, by all seeds that they
+// have in common; the first of them is what the others are compared with.
 //
-// Errors: fewer than two configurations; no seed that all have played.
+// Errors: fewer than two configurations; no seed that two of them have finished.
 func Compare(names []string, results [][]*Result) (*Comparison, error) {
 	if len(names) < 2 || len(names) != len(results) {
 		return nil, fmt.Errorf("compare %d configurations: want two or more", len(names))
 	}
+	among := common(results)
+	if len(among) < 2 {
+		return nil, errNothing
+	}
 	c := &Comparison{}
-	for _, name := range names {
-		c.Configurations = append(c.Configurations, Configured{Name: name})
+	for i, name := range names {
+		if slices.Contains(among, i) {
+			c.Configurations = append(c.Configurations, Configured{Name: name})
+		} else {
+			c.NotCompared = append(c.NotCompared, name)
+		}
 	}
 	for k := range results[0] {
-		first := results[0][k]
-		whole := !slices.ContainsFunc(results, func(of []*Result) bool {
-			return of[k] == nil || first == nil || of[k].SimulatedSeconds != first.SimulatedSeconds || of[k].SimulatedSeconds == 0
-		})
-		if !whole {
+		if slices.ContainsFunc(among, func(i int) bool { return !results[i][k].Whole() }) {
 			for _, of := range results {
 				if of[k] != nil {
 					c.LeftOut = append(c.LeftOut, of[k].Seed)
@@ -103,14 +113,12 @@ func Compare(names []string, results [][]*Result) (*Comparison, error) {
 			}
 			continue
 		}
+		first := results[among[0]][k]
 		c.Seeds = append(c.Seeds, first.Seed)
 		c.Workload, c.HorizonSeconds, c.Played, c.Partial = first.Workload, first.SimulatedSeconds, first.Played, first.Partial
-		for i := range results {
-			c.Configurations[i].Results = append(c.Configurations[i].Results, results[i][k])
+		for at, i := range among {
+			c.Configurations[at].Results = append(c.Configurations[at].Results, results[i][k])
 		}
-	}
-	if len(c.Seeds) == 0 {
-		return nil, errors.New("nothing can be compared: no seed was played to the same moment by all configurations")
 	}
 	for i := range Metrics {
 		m := &Metrics[i]
@@ -125,6 +133,28 @@ func Compare(names []string, results [][]*Result) (*Comparison, error) {
 	}
 	c.judge()
 	return c, nil
+}
+
+// common are the configurations that have finished the seed which most have finished; the first such seed counts.
+func common(results [][]*Result) []int {
+	var out []int
+	for k := range results[0] {
+		var finished []int
+		for i := range results {
+			if results[i][k].Whole() {
+				finished = append(finished, i)
+			}
+		}
+		if len(finished) > len(out) {
+			out = finished
+		}
+	}
+	return out
+}
+
+// Has tells whether a run is one of those that are compared.
+func (c *Comparison) Has(r *Result) bool {
+	return slices.ContainsFunc(c.Configurations, func(of Configured) bool { return slices.Contains(of.Results, r) })
 }
 
 func (c *Configured) values(m *Metric) []float64 {

@@ -115,7 +115,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 		t.Errorf("told: %s", got)
 	}
 	var text, page bytes.Buffer
-	if err := errors.Join((&Report{Comparison: c}).WriteText(&text), (&Report{Comparison: c}).WriteHTML(&page)); err != nil {
+	if err := errors.Join((&Report{Compared: []string{"a", "b"}, Comparison: c}).WriteText(&text), (&Report{Compared: []string{"a", "b"}, Comparison: c}).WriteHTML(&page)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -148,7 +148,7 @@ func TestTheSameConfigurationTwiceIsSaid(t *testing.T) {
 	one := &Configuration{Name: "a", Settings: map[string]string{}}
 	c.Tell([]*Configuration{one, {Name: "b", Settings: map[string]string{}}})
 	var b strings.Builder
-	if err := (&Report{Comparison: c}).WriteText(&b); err != nil || !strings.Contains(b.String(), "compared: nothing: the two are the same as they are simulated") {
+	if err := (&Report{Compared: []string{"a", "b"}, Comparison: c}).WriteText(&b); err != nil || !strings.Contains(b.String(), "compared: nothing: the two are the same as they are simulated") {
 		t.Error(b.String(), err)
 	}
 }
@@ -231,18 +231,6 @@ func TestStartsAndHours(t *testing.T) {
 	}
 	if got := StartAt(time.Date(2026, 11, 26, 9, 30, 5, 0, time.UTC)); got != 3*24*hour+9*hour+30*time.Minute { // a Thursday
 		t.Error(got)
-	}
-}
-
-func TestRunsThatEndedEarlyAreLeftOut(t *testing.T) {
-	a, b := runsOf("a", 1, 2, 3), runsOf("b", 1, 2, 3)
-	b[1].SimulatedSeconds, a[2] = 300, nil
-	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
-	if err != nil || len(c.Seeds) != 1 || len(c.LeftOut) != 2 {
-		t.Errorf("%+v %v", c, err)
-	}
-	if _, err := Compare([]string{"a", "b"}, [][]*Result{a[1:2], b[1:2]}); err == nil {
-		t.Error("nothing was compared, and it says nothing")
 	}
 }
 

@@ -31,9 +31,6 @@ func (c *Comparison) page() report.Page {
 		}
 	}
 	p.Sections = append(p.Sections, about(c.notes(), nil)...)
-	if len(c.LeftOut) > 0 {
-		p.Footer = append(p.Footer, "Left out, for not all have played them: "+seedsText(c.LeftOut)+".")
-	}
 	return p
 }
 

@@ -96,10 +96,13 @@ func (c *Comparison) how() string {
 func (c *Comparison) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s, %s, %s", c.Workload, span(c.Horizon()), seedsText(c.Seeds))
 	if len(c.LeftOut) > 0 {
-		fmt.Fprintf(b, "; left out, for not all have played them: %s", seedsText(c.LeftOut))
+		fmt.Fprintf(b, "; left out, for not all have finished them: %s", seedsText(c.LeftOut))
 	}
 	b.WriteByte('\n')
 	writePlayed(b, c.Played, c.Partial)
+	if len(c.NotCompared) > 0 {
+		fmt.Fprintf(b, "not compared: %s\n", strings.Join(c.NotCompared, ", "))
+	}
 	first := c.Configurations[0].Name
 	for i := range c.Configurations[1:] {
 		of := &c.Configurations[i+1]

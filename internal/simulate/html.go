@@ -22,8 +22,8 @@ var footer = []string{
 func (r *Report) WriteHTML(w io.Writer) error {
 	var p report.Page
 	switch {
-	case r.Comparison != nil:
-		p = r.Comparison.page()
+	case len(r.Compared) > 0:
+		p = r.comparedPage()
 	case len(r.Runs) > 0:
 		p = pageOf(r.Runs)
 	default:

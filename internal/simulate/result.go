@@ -185,6 +185,14 @@ func metric(name string) (*Metric, error) {
 // Simulated is how long was simulated.
 func (r *Result) Simulated() time.Duration { return time.Duration(r.SimulatedSeconds) * time.Second }
 
+// Counted tells whether anything was counted: a run that was ended in its warm-up has nothing.
+func (r *Result) Counted() bool { return r != nil && r.SimulatedSeconds > 0 }
+
+// Whole tells whether a run came to its end.
+func (r *Result) Whole() bool {
+	return r.Counted() && !r.Interrupted && r.SimulatedSeconds >= r.HorizonSeconds
+}
+
 // countsOf are counts by reason, the largest first.
 func countsOf(m map[string]int) []Count {
 	var out []Count

@@ -21,9 +21,12 @@ const refusalsShown = 10
 
 // Report is what a simulation says: of one configuration or of several.
 type Report struct {
-	// Runs are the results of one configuration, one for each seed.
+	// Compared are the names of the configurations where several are to be compared.
+	Compared []string `json:"compared,omitempty"`
+	// Runs are the results of one configuration, one for each seed. Of several configurations they are what a comparison that was
+	// interrupted has beside Comparison: runs that are compared with nothing.
 	Runs []*Result `json:"runs,omitempty"`
-	// Comparison is there instead of Runs where there are several configurations.
+	// Comparison is there where several configurations have finished a seed.
 	Comparison *Comparison `json:"comparison,omitempty"`
 	Verdicts   []Verdict   `json:"assertions,omitempty"`
 	// Interrupted says that it was ended early, and what is missing.
@@ -44,8 +47,8 @@ func (r *Report) Failed() bool {
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	switch {
-	case r.Comparison != nil:
-		r.Comparison.write(&b)
+	case len(r.Compared) > 0:
+		r.writeCompared(&b)
 	case len(r.Runs) == 1:
 		r.Runs[0].write(&b)
 	case len(r.Runs) > 1:
@@ -60,7 +63,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			word = "FAILED"
 		}
 		of := ""
-		if r.Comparison != nil {
+		if len(r.Compared) > 0 {
 			of = v.Configuration + ": "
 		}
 		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
