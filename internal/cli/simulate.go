@@ -84,7 +84,7 @@ interrupt reports what was finished. --assert makes a test of it, for CI.
 	p.Var(spanFlag(&f.horizon, 0), "horizon", "how long to simulate (default: a day; a week for --shape week; 6h for steady and burst; to the end of a trace)")
 	p.StringVar(&f.start, "start", "", "weekday and time of day in UTC at which the workload starts, as in 09:00, Tue or \"Tue 09:00\" (default: Monday 00:00, or when the history begins)")
 	p.Var(spanFlag(&f.warmup, simulate.DefaultWarmup), "warmup", "how long the cluster runs with the first pods before anything is counted")
-	p.Uint64Var(&f.seed, "seed", 1, "what workload, prices and interruptions are drawn from")
+	p.Uint64Var(&f.seed, "seed", 1, "what prices, interruptions, stock and a built-in workload are drawn from; a trace, a snapshot, manifests and a history are the same for each seed")
 	p.StringVar(&f.seeds, "seeds", "", "several seeds, as in 1-10 or 1,4,5; figures get confidence intervals")
 	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
 	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")

@@ -22,9 +22,10 @@ type Comparison struct {
 	// Seeds are those that all these configurations have finished; LeftOut are others, of runs that were ended early.
 	Seeds   []uint64 `json:"seeds"`
 	LeftOut []uint64 `json:"leftOut,omitempty"`
-	// Played and Partial are those of the results.
+	// Played, Partial and Drawn are those of the results.
 	Played         string       `json:"played"`
 	Partial        string       `json:"partial,omitempty"`
+	Drawn          []string     `json:"drawnFromSeed,omitempty"`
 	Configurations []Configured `json:"configurations"`
 	// NotCompared are configurations that have finished no seed that the others have.
 	NotCompared []string `json:"notCompared,omitempty"`
@@ -115,7 +116,7 @@ func Compare(names []string, results [][]*Result) (*Comparison, error) {
 		}
 		first := results[among[0]][k]
 		c.Seeds = append(c.Seeds, first.Seed)
-		c.Workload, c.HorizonSeconds, c.Played, c.Partial = first.Workload, first.SimulatedSeconds, first.Played, first.Partial
+		c.Workload, c.HorizonSeconds, c.Played, c.Partial, c.Drawn = first.Workload, first.SimulatedSeconds, first.Played, first.Partial, first.Drawn
 		for at, i := range among {
 			c.Configurations[at].Results = append(c.Configurations[at].Results, results[i][k])
 		}

@@ -21,7 +21,7 @@ func (c *Comparison) page() report.Page {
 			c.lines("Bill, dollars per hour", perHour, perHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
 		}},
 		report.Section{Title: "All figures", Blocks: []report.Block{figures(all, c)}},
-		report.Section{Title: "Seed by seed", Intro: "Compare a row with the row of the same seed: workload, prices and interruptions are drawn from it.", Blocks: c.seedTables()},
+		report.Section{Title: "Seed by seed", Intro: strings.TrimSpace("Compare a row with the row of the same seed. " + drawnText(c.Drawn)), Blocks: c.seedTables()},
 	)
 	for i := range all {
 		p.Sections = append(p.Sections, report.Section{Title: all[i].Name, Blocks: append([]report.Block{pendingBars("From created to running", all[i].Results)}, outcomes(all[i].Results)...)})

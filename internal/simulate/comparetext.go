@@ -86,7 +86,7 @@ func (d *Difference) sure() string {
 // how says how the differences are judged.
 func (c *Comparison) how() string {
 	if c.Judged == 0 {
-		return "There is one seed, so nothing says how much of the differences is chance: play more (--seeds 1-10)."
+		return moreSeeds(c.Drawn)
 	}
 	return fmt.Sprintf("± is half of the 95 %% confidence interval, by Student's t. Differences are those of each seed with itself. "+
 		"Of twenty figures that do not differ, one would seem to at 95 %%; so the %d differences by which one decides are judged together (Holm): "+
@@ -141,7 +141,11 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush()
-	fmt.Fprintf(b, "\n%s\n", folded(c.how(), textWidth))
+	how := c.how()
+	if c.Judged > 0 {
+		how = strings.TrimSpace(how + " " + drawnText(c.Drawn))
+	}
+	fmt.Fprintf(b, "\n%s\n", folded(how, textWidth))
 	for _, of := range c.Configurations {
 		if r := of.Results[0]; r.Totals.Refused > 0 {
 			fmt.Fprintf(b, "\n%s refused %s, such as %s: %s\n", of.Name, many(r.Totals.Refused, "pod"), r.Refused[0].Example, r.Refused[0].Reason)

@@ -131,7 +131,7 @@ func pageOf(runs []*Result) report.Page {
 		pendingBars("From created to running", runs),
 	}}, report.Section{Title: "What was moved, interrupted, refused", Blocks: outcomes(runs)}, report.Section{Title: "All figures", Blocks: []report.Block{figures([]Configured{{Name: "value", Results: runs}}, nil)}})
 	if len(runs) > 1 {
-		p.Sections = append(p.Sections, report.Section{Title: "Seed by seed", Blocks: []report.Block{seedTable(runs)}})
+		p.Sections = append(p.Sections, report.Section{Title: "Seed by seed", Intro: drawnText(r.Drawn), Blocks: []report.Block{seedTable(runs)}})
 	}
 	p.Sections = append(p.Sections, about(r.Notes, r.Settings)...)
 	return p

@@ -74,7 +74,7 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 	r := &run{s: s, pods: newWatcher(), meter: newMeter(), drawn: rand.New(rand.NewPCG(s.Seed, 0x73706f74))}
 	r.log = &journal{pods: r.pods, keep: s.Events}
 	r.result = &Result{
-		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Settings: s.Settings,
+		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Drawn: s.drawn(), Settings: s.Settings,
 		Notes: slices.Concat(s.Workload.Notes, s.Notes), SampleSeconds: int64(s.sampling().Seconds()),
 	}
 	var err error

@@ -25,6 +25,8 @@ type Result struct {
 	// has in them, where it is not all.
 	Played  string `json:"played"`
 	Partial string `json:"partial,omitempty"`
+	// Drawn are the things that are drawn from the seed. All others are the same for each seed.
+	Drawn []string `json:"drawnFromSeed,omitempty"`
 	// Settings are those of the controller that were given.
 	Settings map[string]string `json:"settings,omitempty"`
 	Totals   Totals            `json:"totals"`

@@ -98,6 +98,22 @@ func (s *Spec) Check() error {
 	return s.Workload.Check()
 }
 
+// drawn are the things that another seed has otherwise.
+func (s *Spec) drawn() []string {
+	var out []string
+	for _, x := range []struct {
+		name string
+		is   bool
+	}{{drawnWorkload, s.Workload.Drawn}, {"spot prices", s.Volatility > 0}, {"interruptions", s.Interruptions > 0}, {"stock", true}, {"boot times", true}} {
+		if x.is {
+			out = append(out, x.name)
+		}
+	}
+	return out
+}
+
+const drawnWorkload = "the workload"
+
 // sampling is how far the points of the run's series lie apart.
 func (s *Spec) sampling() time.Duration {
 	for _, every := range sampleOften {

@@ -259,6 +259,9 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}
 	_ = w.Flush()
+	if text := drawnText(r.Drawn); text != "" {
+		fmt.Fprintf(b, "\n%s\n", folded(text, textWidth))
+	}
 	writeNotes(b, r.Notes)
 }
 

@@ -63,7 +63,7 @@ func Shape(name string, pods int, start, horizon time.Duration, seed uint64) (*W
 	if pods < 1 || horizon <= 0 {
 		return nil, fmt.Errorf("shape %s: want at least one pod and some time, not %d pods for %s", name, pods, horizon)
 	}
-	w := &Workload{Source: fmt.Sprintf("shape %s, %d pods", name, pods), Templates: map[string]*corev1.PodTemplateSpec{}}
+	w := &Workload{Source: fmt.Sprintf("shape %s, %d pods", name, pods), Drawn: true, Templates: map[string]*corev1.PodTemplateSpec{}}
 	if pods == 1 {
 		w.Source = "shape " + name + ", 1 pod"
 	}

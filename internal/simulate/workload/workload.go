@@ -27,6 +27,8 @@ type Workload struct {
 	Objects []*unstructured.Unstructured
 	// Partial says in words which part of a built-in shape's curve this is, where it is not all of it.
 	Partial string
+	// Drawn says that the steps are drawn from the seed: another seed has other steps.
+	Drawn bool
 	// Begun is when a history begins; zero for what has no time of its own.
 	Begun time.Time
 	// Covers is how long the source speaks of, where that goes on behind the last step: nothing changes then.
