@@ -141,6 +141,9 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush()
+	if text := c.tooFew(); text != "" {
+		fmt.Fprintf(b, "\nNOTE: %s\n", text)
+	}
 	how := c.how()
 	if c.Judged > 0 {
 		how = strings.TrimSpace(how + " " + drawnText(c.Drawn))

@@ -118,7 +118,7 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for ten minutes", Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
-	p.Sections = partial(r.Partial)
+	p.Sections = warnings(r.Partial, tooFew(runs))
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."
@@ -137,12 +137,18 @@ func pageOf(runs []*Result) report.Page {
 	return p
 }
 
-// partial says first of all where only a part of a workload was played.
-func partial(text string) []report.Section {
-	if text == "" {
+// warnings are what has to be known before any figure is read; empty texts are left out.
+func warnings(texts ...string) []report.Section {
+	var notes report.Notes
+	for _, text := range texts {
+		if text != "" {
+			notes = append(notes, report.Note{Text: upper(text) + ".", Tone: report.Warn})
+		}
+	}
+	if len(notes) == 0 {
 		return nil
 	}
-	return []report.Section{{Blocks: []report.Block{report.Notes{{Text: upper(text) + ".", Tone: report.Warn}}}}}
+	return []report.Section{{Blocks: []report.Block{notes}}}
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -243,9 +249,9 @@ func outcomes(runs []*Result) []report.Block {
 	for _, c := range countsOf(sums) {
 		moved.Rows = append(moved.Rows, report.Cells(c.Reason, fmt.Sprint(c.Count)))
 	}
-	interrupted := "No spot instance was interrupted."
+	interrupted := "No spot instance was interrupted" + expected(runs) + "."
 	if interruptions > 0 {
-		interrupted = fmt.Sprintf("Spot instances that were interrupted: %d. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", interruptions, lost)
+		interrupted = fmt.Sprintf("Spot instances that were interrupted: %d%s. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", interruptions, expected(runs), lost)
 	}
 	out := []report.Block{moved, report.Text(interrupted)}
 	var notes report.Notes

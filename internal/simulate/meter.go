@@ -29,6 +29,7 @@ type meter struct {
 	launched, ended int
 	most            int
 	counted         int64 // instances × milliseconds
+	spotCounted     int64 // of spot instances
 }
 
 type metered struct {
@@ -71,6 +72,9 @@ func (m *meter) charge(r *metered, now time.Time) {
 	ms := now.Sub(r.from).Milliseconds()
 	m.add(r, ms)
 	m.counted += ms
+	if r.capacityType == world.Spot {
+		m.spotCounted += ms
+	}
 	r.from = r.from.Add(time.Duration(ms) * time.Millisecond)
 }
 
@@ -86,7 +90,7 @@ func (m *meter) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settleLocked()
-	m.all, m.spot, m.launched, m.ended, m.counted, m.since = 0, 0, 0, 0, 0, time.Now()
+	m.all, m.spot, m.launched, m.ended, m.counted, m.spotCounted, m.since = 0, 0, 0, 0, 0, 0, time.Now()
 	m.most = len(m.running) + len(m.coming)
 }
 
@@ -119,6 +123,7 @@ type reading struct {
 	launched, ended int
 	most            int
 	mean            float64
+	spotHours       float64 // instances × hours
 }
 
 func (m *meter) read() reading {
@@ -126,7 +131,7 @@ func (m *meter) read() reading {
 	defer m.mu.Unlock()
 	m.settleLocked()
 	const perDollarHour = 1e6 * 3600 * 1000
-	out := reading{dollars: float64(m.all) / perDollarHour, spot: float64(m.spot) / perDollarHour, byType: map[string]int{}, launched: m.launched, ended: m.ended, most: m.most}
+	out := reading{dollars: float64(m.all) / perDollarHour, spot: float64(m.spot) / perDollarHour, byType: map[string]int{}, launched: m.launched, ended: m.ended, most: m.most, spotHours: float64(m.spotCounted) / 3600e3}
 	for _, r := range m.running {
 		out.hourly += r.price
 		out.byType[r.capacityType]++

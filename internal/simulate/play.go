@@ -360,6 +360,7 @@ func (r *run) finish(stopped bool) {
 		t.Moved += n
 	}
 	t.Lost, t.Interruptions, t.Disrupted = w.lost, r.hits, w.disrupted
+	t.SpotHours, t.Expected = rounded(m.spotHours, 1e2), rounded(m.spotHours*r.s.Interruptions, 1e4)
 	t.Launches, t.Terminations, t.NodesMax, t.NodesMean = m.launched, m.ended, m.most, rounded(m.mean, 1e2)
 	out.Moved, out.Commands = countsOf(w.moved), countsOf(w.begun)
 	for _, f := range w.refused {

@@ -66,8 +66,11 @@ type Totals struct {
 	// Moved is how many pods were evicted from nodes that were removed, whatever for, Lost how many ended with their instance.
 	Moved int `json:"moved"`
 	Lost  int `json:"lost"`
-	// Interruptions is how many spot instances were interrupted.
-	Interruptions int `json:"interruptions"`
+	// Interruptions is how many spot instances were interrupted, Expected how many were to be expected: SpotHours, for how many hours spot
+	// instances ran in all, times the rate that was played.
+	Interruptions int     `json:"interruptions"`
+	Expected      float64 `json:"expectedInterruptions"`
+	SpotHours     float64 `json:"spotInstanceHours"`
 	// Disrupted is how many nodes the controller replaced or removed with a reason of its own, interruptions left out.
 	Disrupted int `json:"disrupted"`
 	// Launches and Terminations count instances.
@@ -137,6 +140,7 @@ var Metrics = []Metric{
 	{"disrupted", "nodes replaced or removed", "", -1, func(t *Totals) float64 { return float64(t.Disrupted) }},
 	{"lost", "pods lost with their instance", "", -1, func(t *Totals) float64 { return float64(t.Lost) }},
 	{"interruptions", "spot interruptions", "", 0, func(t *Totals) float64 { return float64(t.Interruptions) }},
+	{"expected_interruptions", "spot interruptions, expected", "", 0, func(t *Totals) float64 { return t.Expected }},
 	{"launches", "instances launched", "", -1, func(t *Totals) float64 { return float64(t.Launches) }},
 	{"nodes_mean", "instances, mean", "", 0, func(t *Totals) float64 { return t.NodesMean }},
 	{"nodes_max", "instances, most", "", 0, func(t *Totals) float64 { return float64(t.NodesMax) }},

@@ -132,7 +132,7 @@ func (r *Result) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "  pending    %s  up to %.0f\n", spark(pending, most(pending)), most(pending))
 	}
 	fmt.Fprintf(b, "Moved        %s%s; %s replaced or removed\n", many(t.Moved, "pod"), listed(r.Moved), many(t.Disrupted, "node"))
-	fmt.Fprintf(b, "Interrupted  %s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), many(t.Lost, "pod"))
+	fmt.Fprintf(b, "Interrupted  %s%s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), expected([]*Result{r}), many(t.Lost, "pod"))
 	if t.Refused == 0 {
 		fmt.Fprintf(b, "Refused      no pod waited for ten minutes\n")
 	} else {
@@ -144,6 +144,9 @@ func (r *Result) write(b *bytes.Buffer) {
 			}
 			fmt.Fprintf(b, "  %6d × %s (%s)\n", f.Count, f.Reason, f.Example)
 		}
+	}
+	if text := tooFew([]*Result{r}); text != "" {
+		fmt.Fprintf(b, "\nNOTE: %s\n", text)
 	}
 	writeNotes(b, r.Notes)
 }
@@ -259,6 +262,9 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}
 	_ = w.Flush()
+	if text := tooFew(runs); text != "" {
+		fmt.Fprintf(b, "\nNOTE: %s\n", text)
+	}
 	if text := drawnText(r.Drawn); text != "" {
 		fmt.Fprintf(b, "\n%s\n", folded(text, textWidth))
 	}

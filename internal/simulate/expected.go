@@ -1,0 +1,51 @@
+package simulate
+
+import (
+	"fmt"
+
+	"github.com/kerf-sh/kerf/internal/report"
+)
+
+// spotOf is for how long spot instances ran in runs, and how many interruptions were to be expected in all of them.
+func spotOf(runs []*Result) (hours, interruptions float64) {
+	for _, r := range runs {
+		hours += r.Totals.SpotHours
+		interruptions += r.Totals.Expected
+	}
+	return hours, interruptions
+}
+
+// expected says how many interruptions were to be expected; empty without spot instances.
+func expected(runs []*Result) string {
+	hours, n := spotOf(runs)
+	if hours == 0 {
+		return ""
+	}
+	return " (" + report.Number(rounded(n, 1e2)) + " to be expected in " + many(int(hours+0.5), "instance-hour") + " of spot)"
+}
+
+// tooFew says where runs with spot instances say nothing of interruptions, because fewer than one was to be expected; empty otherwise.
+func tooFew(runs []*Result) string {
+	hours, n := spotOf(runs)
+	switch {
+	case hours == 0 || n >= 1:
+		return ""
+	case n == 0:
+		return "no interruptions of spot instances were played; --spot-interruptions 5% plays 0.05 for each instance and hour"
+	}
+	return fmt.Sprintf("at the rate that was played, %.2g interruptions of spot instances were to be expected, so that there were none or few says nothing of what they do: try --spot-interruptions 5%%", n)
+}
+
+// tooFew says it of the configurations that it is true of.
+func (c *Comparison) tooFew() string {
+	var names []string
+	for i := range c.Configurations {
+		if tooFew(c.Configurations[i].Results) != "" {
+			names = append(names, c.Configurations[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "fewer than one interruption of spot instances was to be expected in " + inWords(names) + ", so this comparison says nothing of what they do: try --spot-interruptions 5%"
+}
