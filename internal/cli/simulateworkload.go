@@ -79,6 +79,10 @@ func (f *workloadFlags) make(seed uint64, start, horizon time.Duration) (*worklo
 			horizon = max(f.read.End(), time.Minute)
 		}
 	}
+	if rest := f.read.End(); f.trace != "" && (f.start > 0 || horizon < rest) {
+		f.read.Partial = fmt.Sprintf("this is a part of the trace: %s of it, from %s on; --trace-start and --horizon say which part",
+			spanText(time.Duration(float64(min(horizon, rest))*f.speed)), spanText(f.start))
+	}
 	return f.read, horizon, nil
 }
 

@@ -39,7 +39,9 @@ type Comparison struct {
 type Configured struct {
 	Name string `json:"name"`
 	// Changes are in what it differs from the first one.
-	Changes []Change  `json:"changes,omitempty"`
+	Changes []Change `json:"changes,omitempty"`
+	// Monthly is the bill of a month of 730 hours that are all like those that were played.
+	Monthly Estimate  `json:"monthlyBill"`
 	Results []*Result `json:"results"` // one for each seed
 }
 
@@ -65,6 +67,8 @@ type Difference struct {
 	Absolute      Estimate `json:"absolute"`
 	// Percent is the mean of the percentages of the seeds; missing where a seed has 0 to compare with.
 	Percent *Estimate `json:"percent,omitempty"`
+	// Monthly is the difference of the bill in dollars a month.
+	Monthly *Estimate `json:"monthly,omitempty"`
 	// Times is how many times as much the mean is; missing where the first has 0.
 	Times *float64 `json:"times,omitempty"`
 	// Decides says whether it is one of those that a summary names. These are judged together, by Holm's method.
@@ -132,6 +136,7 @@ func Compare(names []string, results [][]*Result) (*Comparison, error) {
 			c.Differences = append(c.Differences, differ(c.Configurations[k+1].Name, m, c.Configurations[0].values(m), c.Configurations[k+1].values(m)))
 		}
 	}
+	c.months()
 	c.judge()
 	return c, nil
 }

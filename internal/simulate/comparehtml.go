@@ -14,7 +14,7 @@ func (c *Comparison) page() report.Page {
 	for i := range all[1:] {
 		p.Figures = append(p.Figures, c.headline(&all[i+1]))
 	}
-	p.Sections = append(warnings(c.Partial, c.tooFew()),
+	p.Sections = append(warnings(c.Partial, standsFor(c.Horizon(), c.Played), c.tooFew()),
 		report.Section{Title: "What was compared", Intro: "Each configuration beside " + all[0].Name + ", as both are simulated. What is the same in both is left out.", Blocks: c.changes()},
 		report.Section{Title: "What to decide by", Intro: c.how(), Blocks: append(c.decisions(), c.bars()...)},
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{
@@ -39,6 +39,9 @@ func (c *Comparison) headline(of *Configured) report.Figure {
 	bill, _ := metric("bill")
 	d := c.difference(of.Name, "bill")
 	f := report.Figure{Label: of.Name + " against " + c.Configurations[0].Name + ": bill", Value: d.text(bill)}
+	if month := d.month(); month != "" {
+		f.Note = month + ". "
+	}
 	told, untold := c.deciding(of.Name)
 	var different, other []string
 	for _, d := range told {
@@ -54,13 +57,13 @@ func (c *Comparison) headline(of *Configured) report.Figure {
 		switch {
 		case d.same():
 		case d.Metric == "bill":
-			f.Note = "The bill " + d.sure() + ". "
+			f.Note += "The bill " + d.sure() + ". "
 		default:
 			other = append(other, m.Title)
 		}
 	}
 	if strings.HasPrefix(d.sure(), "one seed") {
-		f.Note = "One seed can't tell any difference from chance."
+		f.Note = strings.TrimSuffix(f.Note, "The bill "+d.sure()+". ") + "One seed can't tell any difference from chance."
 		return f
 	}
 	if len(different) > 0 {
@@ -110,7 +113,7 @@ func (c *Comparison) decisions() []report.Block {
 		told, untold := c.deciding(of.Name)
 		for _, d := range append(told, untold...) {
 			m, _ := metric(d.Metric)
-			cell := report.Cell{Text: d.text(m)}
+			cell := report.Cell{Text: d.text(m), Detail: d.month()}
 			if d.Told {
 				cell.Tone = toneOf(d.Absolute.mean()*float64(m.Better) > 0)
 			}

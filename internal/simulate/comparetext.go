@@ -68,6 +68,14 @@ func (d *Difference) text(m *Metric) string {
 	return d.Absolute.signed(m.Unit)
 }
 
+// withMonth is the text, and of the bill what that is in a month.
+func (d *Difference) withMonth(m *Metric) string {
+	if month := d.month(); month != "" {
+		return d.text(m) + ", " + month
+	}
+	return d.text(m)
+}
+
 // sure says how sure a difference is; empty: it is told from chance, or there is none.
 func (d *Difference) sure() string {
 	switch {
@@ -99,7 +107,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "; left out, for not all have finished them: %s", seedsText(c.LeftOut))
 	}
 	b.WriteByte('\n')
-	writePlayed(b, c.Played, c.Partial)
+	writePlayed(b, c.Played, c.Partial, standsFor(c.Horizon(), c.Played))
 	if len(c.NotCompared) > 0 {
 		fmt.Fprintf(b, "not compared: %s\n", strings.Join(c.NotCompared, ", "))
 	}
@@ -121,7 +129,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		told, untold := c.deciding(of.Name)
 		for _, d := range append(told, untold...) {
 			m, _ := metric(d.Metric)
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", m.Title, d.text(m), d.sure())
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", m.Title, d.withMonth(m), d.sure())
 		}
 		_ = w.Flush()
 	}
@@ -139,6 +147,13 @@ func (c *Comparison) write(b *bytes.Buffer) {
 			fmt.Fprintf(w, "%s\t", m.text(&f.Of[k]))
 		}
 		fmt.Fprintln(w)
+		if m.Name == "bill" {
+			fmt.Fprintf(w, "%s\t", monthTitle)
+			for k := range c.Configurations {
+				fmt.Fprintf(w, "%s\t", m.text(&c.Configurations[k].Monthly))
+			}
+			fmt.Fprintln(w)
+		}
 	}
 	_ = w.Flush()
 	if text := c.tooFew(); text != "" {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -118,7 +119,7 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for ten minutes", Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
-	p.Sections = warnings(r.Partial, tooFew(runs))
+	p.Sections = warnings(r.Partial, standsFor(r.Simulated(), r.Played), tooFew(runs))
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."
@@ -297,8 +298,25 @@ func figures(all []Configured, c *Comparison) report.Table {
 			row = append(row, cell)
 		}
 		t.Rows = append(t.Rows, row)
+		if c != nil && m.Name == "bill" {
+			t.Rows = append(t.Rows, c.monthRow(m))
+		}
 	}
 	return t
+}
+
+// monthRow is what a month costs, with the differences.
+func (c *Comparison) monthRow(bill *Metric) []report.Cell {
+	row := report.Cells(monthTitle)
+	for k := range c.Configurations {
+		of := &c.Configurations[k]
+		row = append(row, report.Cell{Text: bill.text(&of.Monthly)})
+		if k > 0 {
+			d := c.difference(of.Name, "bill")
+			row = append(row, report.Cell{Text: cmp.Or(strings.TrimSuffix(d.month(), " a month"), d.text(bill))})
+		}
+	}
+	return row
 }
 
 // about says what is other than in a cluster, and by which settings.
