@@ -20,7 +20,7 @@ func (c *Comparison) page() report.Page {
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{
 			c.lines("Bill, dollars per hour", perHour, perHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
 		}},
-		report.Section{Title: "All figures", Blocks: []report.Block{figures(all, c)}},
+		report.Section{Title: "All figures", Blocks: []report.Block{figures(all, c), movedTable(all)}},
 		report.Section{Title: "Seed by seed", Intro: strings.TrimSpace("Compare a row with the row of the same seed. " + drawnText(c.Drawn)), Blocks: c.seedTables()},
 	)
 	for i := range all {

@@ -156,6 +156,11 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		}
 	}
 	_ = w.Flush()
+	for i := range c.Configurations {
+		if text := c.Configurations[i].mostMoved(); text != "" {
+			fmt.Fprintf(b, "%s moved most: %s\n", c.Configurations[i].Name, text)
+		}
+	}
 	if text := c.tooFew(); text != "" {
 		fmt.Fprintf(b, "\nNOTE: %s\n", text)
 	}

@@ -130,7 +130,7 @@ func pageOf(runs []*Result) report.Page {
 	}}, report.Section{Title: "What pods see", Blocks: []report.Block{
 		report.Lines{Title: "Pods", Series: []report.Series{line("running", report.Hue0, runs, sRunning), line("pending", report.Hue3, runs, sPending)}},
 		pendingBars("From created to running", runs),
-	}}, report.Section{Title: "What was moved, interrupted, refused", Blocks: outcomes(runs)}, report.Section{Title: "All figures", Blocks: []report.Block{figures([]Configured{{Name: "value", Results: runs}}, nil)}})
+	}}, report.Section{Title: "What was moved, interrupted, refused", Blocks: append(outcomes(runs), movedTable([]Configured{{Name: "pods", Results: runs}}))}, report.Section{Title: "All figures", Blocks: []report.Block{figures([]Configured{{Name: "value", Results: runs}}, nil)}})
 	if len(runs) > 1 {
 		p.Sections = append(p.Sections, report.Section{Title: "Seed by seed", Intro: drawnText(r.Drawn), Blocks: []report.Block{seedTable(runs)}})
 	}

@@ -73,6 +73,9 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 	t.Helper()
 	r := &run{s: s, pods: newWatcher(), meter: newMeter(), drawn: rand.New(rand.NewPCG(s.Seed, 0x73706f74))}
 	r.log = &journal{pods: r.pods, keep: s.Events}
+	r.pods.told = func(pod, workload, node, reason string) {
+		r.log.say(now(), "pod is moved", "pod", pod, "workload", workload, "node", node, "reason", reason)
+	}
 	r.result = &Result{
 		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Drawn: s.drawn(), Settings: s.Settings,
 		Notes: slices.Concat(s.Workload.Notes, s.Notes), SampleSeconds: int64(s.sampling().Seconds()),
@@ -362,7 +365,8 @@ func (r *run) finish(stopped bool) {
 	t.Lost, t.Interruptions, t.Disrupted = w.lost, r.hits, w.disrupted
 	t.SpotHours, t.Expected = rounded(m.spotHours, 1e2), rounded(m.spotHours*r.s.Interruptions, 1e4)
 	t.Launches, t.Terminations, t.NodesMax, t.NodesMean = m.launched, m.ended, m.most, rounded(m.mean, 1e2)
-	out.Moved, out.Commands = countsOf(w.moved), countsOf(w.begun)
+	out.Moved, out.MovedWorkloads = movedOf(w.moved)
+	out.Commands = countsOf(w.begun)
 	for _, f := range w.refused {
 		out.Refused = append(out.Refused, *f)
 		t.Refused += f.Count

@@ -38,10 +38,12 @@ type watcher struct {
 	messages    map[string]string
 	begun       map[string]int // commands by reason
 
-	waits   []float64 // seconds until pods ran
-	vain    []float64 // seconds that pods waited that were deleted before they ran
-	moved   map[string]int
-	lost    int
+	waits []float64 // seconds until pods ran
+	vain  []float64 // seconds that pods waited that were deleted before they ran
+	moved map[moving]int
+	lost  int
+	// told, if set, hears of each pod that is moved.
+	told    func(pod, workload, node, reason string)
 	refused map[string]*Refusal
 	// disrupted counts nodes that were marked for removal by the controller's own decision.
 	disrupted int
@@ -64,6 +66,9 @@ type pod struct {
 	counted  bool // as refused
 }
 
+// moving is a workload whose pods are moved for a reason.
+type moving struct{ workload, reason string }
+
 type node struct {
 	command  string
 	instance string
@@ -73,7 +78,7 @@ type node struct {
 func newWatcher() *watcher {
 	return &watcher{
 		pods: map[string]*pod{}, nodes: map[string]*node{}, why: map[string]string{}, interrupted: map[string]bool{}, messages: map[string]string{},
-		begun: map[string]int{}, moved: map[string]int{}, refused: map[string]*Refusal{},
+		begun: map[string]int{}, moved: map[moving]int{}, refused: map[string]*Refusal{},
 	}
 }
 
@@ -138,7 +143,11 @@ func (w *watcher) hearPod(before, after map[string]any) {
 		w.inVain(p)
 		p.deleting = true
 		if n := w.nodes[p.node]; n != nil && n.marked && !p.daemon && !p.over {
-			w.moved[w.reason(n)]++
+			why := w.reason(n)
+			w.moved[moving{p.workload, why}]++
+			if w.told != nil {
+				w.told(name, p.workload, p.node, why)
+			}
 		}
 	}
 	w.count(p, 1)

@@ -30,9 +30,10 @@ type Result struct {
 	// Settings are those of the controller that were given.
 	Settings map[string]string `json:"settings,omitempty"`
 	Totals   Totals            `json:"totals"`
-	// Moved are the pods that were moved or lost by why, Commands the disruptions that were begun.
-	Moved    []Count `json:"moved,omitempty"`
-	Commands []Count `json:"commands,omitempty"`
+	// Moved are the pods that were moved by why, MovedWorkloads the same pods by their workload, Commands the disruptions that were begun.
+	Moved          []Count         `json:"moved,omitempty"`
+	MovedWorkloads []MovedWorkload `json:"movedWorkloads,omitempty"`
+	Commands       []Count         `json:"commands,omitempty"`
 	// Refused are pods that had no node for ten minutes or to the end, by what the controller said of them.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Pending says how many pods waited how long until they ran, or have waited so far.

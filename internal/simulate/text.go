@@ -132,6 +132,9 @@ func (r *Result) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "  pending    %s  up to %.0f\n", spark(pending, most(pending)), most(pending))
 	}
 	fmt.Fprintf(b, "Moved        %s%s; %s replaced or removed\n", many(t.Moved, "pod"), listed(r.Moved), many(t.Disrupted, "node"))
+	if text := mostMoved(r.MovedWorkloads); text != "" {
+		fmt.Fprintf(b, "  workloads  %s\n", text)
+	}
 	fmt.Fprintf(b, "Interrupted  %s%s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), expected([]*Result{r}), many(t.Lost, "pod"))
 	if t.Refused == 0 {
 		fmt.Fprintf(b, "Refused      no pod waited for ten minutes\n")
