@@ -17,25 +17,47 @@ const progressEvery = 200 * time.Millisecond
 // barWidth is how many characters it has.
 const barWidth = 30
 
-// progress draws how far runs are, on a terminal; elsewhere it says nothing.
+// sayEvery is how often a line is written at most where there is no terminal.
+const sayEvery = time.Minute
+
+// progress says how far runs are: on a terminal as a bar, elsewhere in a plain line now and then.
 type progress struct {
 	out   io.Writer // nil: nobody looks
+	bar   bool
+	now   func() time.Time
 	began time.Time
-	drawn time.Time
-	of    time.Duration // of all runs
+	said  time.Time
+	of    []time.Duration // of each run
 	at    []time.Duration
 }
 
 func newProgress(c *cobra.Command, specs []*simulate.Spec) *progress {
-	p := &progress{began: time.Now(), at: make([]time.Duration, len(specs))}
+	var of []time.Duration
 	for _, s := range specs {
-		p.of += s.Horizon
+		of = append(of, s.Horizon)
 	}
-	if w := c.ErrOrStderr(); isTerminal(w) && !isQuiet(c) {
-		p.out = w
-		fmt.Fprintf(w, "simulating %s in %s", spanText(p.of), counted(len(specs), "run"))
+	if isQuiet(c) {
+		return progressTo(nil, false, of, time.Now)
+	}
+	return progressTo(c.ErrOrStderr(), isTerminal(c.ErrOrStderr()), of, time.Now)
+}
+
+func progressTo(out io.Writer, bar bool, of []time.Duration, now func() time.Time) *progress {
+	p := &progress{out: out, bar: bar, now: now, began: now(), of: of, at: make([]time.Duration, len(of))}
+	if bar && out != nil {
+		fmt.Fprintf(out, "simulating %s in %s", spanText(sum(of)), counted(len(of), "run"))
+	} else {
+		p.said = p.began
 	}
 	return p
+}
+
+func sum(all []time.Duration) time.Duration {
+	var out time.Duration
+	for _, d := range all {
+		out += d
+	}
+	return out
 }
 
 func counted(n int, what string) string {
@@ -60,28 +82,38 @@ func spanText(d time.Duration) string {
 // told is what a run says of itself.
 func (p *progress) told(run int, at simulate.Progress) {
 	p.at[run] = at.At
-	now := time.Now()
-	if p.out == nil || now.Sub(p.drawn) < progressEvery {
+	now, every := p.now(), sayEvery
+	if p.bar {
+		every = progressEvery
+	}
+	if p.out == nil || now.Sub(p.said) < every {
 		return
 	}
-	p.drawn = now
-	var done time.Duration
-	for _, d := range p.at {
-		done += d
-	}
-	part := float64(done) / float64(p.of)
+	p.said = now
+	done, all := sum(p.at), sum(p.of)
+	part := float64(done) / float64(all)
 	left := "?"
 	if spent := now.Sub(p.began); part > 0 {
 		left = time.Duration(float64(spent) * (1 - part) / part).Round(time.Second).String()
 	}
+	if !p.bar {
+		finished := 0
+		for i := range p.at {
+			if p.at[i] >= p.of[i] {
+				finished++
+			}
+		}
+		fmt.Fprintf(p.out, "%.0f %% simulated: %s of %s; %d of %s finished, about %s left\n", part*100, spanText(done), spanText(all), finished, counted(len(p.of), "run"), left)
+		return
+	}
 	full := int(part * barWidth)
 	fmt.Fprintf(p.out, "\r\x1b[K%s%s %3.0f %%  %s of %s simulated, %s left (Ctrl-C reports what there is)",
-		strings.Repeat("█", full), strings.Repeat("░", barWidth-full), part*100, spanText(done), spanText(p.of), left)
+		strings.Repeat("█", full), strings.Repeat("░", barWidth-full), part*100, spanText(done), spanText(all), left)
 }
 
 // done takes the bar away.
 func (p *progress) done() {
-	if p.out != nil {
+	if p.out != nil && p.bar {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }

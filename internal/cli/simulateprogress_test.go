@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/simulate"
+)
+
+// In a file there is a line a minute at most, with how long it will take.
+func TestProgressIsSaidWhereThereIsNoTerminal(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	p := progressTo(&out, false, []time.Duration{24 * time.Hour, 24 * time.Hour}, func() time.Time { return now })
+	for range 5 {
+		now = now.Add(30 * time.Second)
+		p.told(0, simulate.Progress{At: min(p.at[0]+12*time.Hour, 24*time.Hour)})
+	}
+	p.done()
+	const want = "50 % simulated: 24 hours of 2 days; 1 of 2 runs finished, about 1m0s left\n50 % simulated: 24 hours of 2 days; 1 of 2 runs finished, about 2m0s left\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+	progressTo(nil, false, []time.Duration{time.Hour}, func() time.Time { return now.Add(time.Hour) }).told(0, simulate.Progress{At: time.Hour})
+}
