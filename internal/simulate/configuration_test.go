@@ -68,7 +68,8 @@ func TestAPoolWithoutItsClassGetsOne(t *testing.T) {
 func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"pool.yaml", strings.Replace(pool, "operator: In", "operator: Inn", 1), "pool.yaml:9: spec.template.spec.requirements[0].operator"},
-		{"pool.yaml", strings.Replace(pool, "nodeClassRef", "nodeClasRef", 1), "pool.yaml:1: nodeClasRef: there is no such field"},
+		{"pool.yaml", strings.Replace(pool, "nodeClassRef", "nodeClasRef", 1), "spec.template.spec.nodeClasRef: there is no such field; did you mean nodeClassRef?"},
+		{"pool.yaml", strings.Replace(pool, "nodeClassRef", "nodeclassref", 1), "pool.yaml:7: spec.template.spec.nodeclassref: there is no such field; did you mean nodeClassRef?"},
 		{"pool.yaml", "a: [", "pool.yaml:1:"},
 		{"class.yaml", class, "there are EC2NodeClasses and no NodePool in the files: add the NodePool"},
 		{"pool.yaml", pool + "---\n" + pool, "pool.yaml:11: NodePool web is there twice; it is in pool.yaml:1 too"},

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
+	kjson "sigs.k8s.io/json"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/api/crds"
@@ -156,11 +156,12 @@ func (d *Document) checkHere(want *unstructured.Unstructured, into client.Object
 	if err != nil {
 		return d.where("", err.Error())
 	}
-	if err := yaml.UnmarshalStrict(text, into); err != nil {
-		if found := d.unknown(err); len(found) > 0 {
-			return errors.Join(found...)
-		}
+	unknown, err := kjson.UnmarshalStrict(text, into) // as the API server does: names in another case are other names
+	if err != nil {
 		return d.where("", err.Error())
+	}
+	if len(unknown) > 0 {
+		return errors.Join(d.unknown(errors.Join(unknown...))...)
 	}
 	return d.judge(into)
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
 )
 
@@ -55,7 +56,8 @@ type object struct {
 
 // decode reads the object into a value of its kind.
 func (o *object) decode(into any) error {
-	if err := kyaml.UnmarshalStrict(o.raw, into); err != nil {
+	unknown, err := kjson.UnmarshalStrict(o.raw, into) // as the API server does: names in another case are other names
+	if err = errors.Join(append(unknown, err)...); err != nil {
 		return fmt.Errorf("%s %q: %w", o.Kind, o.Metadata.Name, err)
 	}
 	return nil
