@@ -78,7 +78,7 @@ interrupt reports what was finished. --assert makes a test of it, for CI.
 		},
 	}
 	p := c.Flags()
-	p.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder with NodePools and EC2NodeClasses, - for standard input (repeatable; default: those of the quick start)")
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "file or folder with NodePools and EC2NodeClasses, - for standard input (repeatable; default: those of the quick start; with --compare it is added to every configuration)")
 	p.BoolVar(&f.compare, "compare", false, "compare the configurations in the folders that are named as arguments, with the first one")
 	f.workload.register(c)
 	p.Var(spanFlag(&f.horizon, 0), "horizon", "how long to simulate (default: a day; a week for --shape week; 6h for steady and burst; to the end of a trace)")

@@ -44,7 +44,7 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.IntVar(&f.pods, "pods", 100, "pods of the shape at its peak")
 	p.StringVar(&f.trace, "workload", "", "trace of arrivals and ends, .csv or .csv.gz (docs/simulate.md has the columns)")
 	p.StringVar(&f.templates, "templates", "", "file with the pod templates that the trace names")
-	p.Var(spanFlag(&f.start, 0), "trace-start", "where in the trace to begin")
+	p.Var(spanFlag(&f.start, 0), "trace-start", "where in the trace to begin; --start says which time of the week that is")
 	p.Float64Var(&f.speed, "trace-speed", 1, "how many times as fast the trace is played")
 	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
 	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")

@@ -20,7 +20,7 @@ func (c *Comparison) page() report.Page {
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{
 			c.lines("Bill, dollars per hour", perHour, perHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
 		}},
-		report.Section{Title: "All figures", Blocks: []report.Block{figures(all, c), movedTable(all)}},
+		report.Section{Title: "All figures", Intro: countedTwice, Blocks: []report.Block{figures(all, c), movedTable(all)}},
 		report.Section{Title: "Seed by seed", Intro: strings.TrimSpace("Compare a row with the row of the same seed. " + drawnText(c.Drawn)), Blocks: c.seedTables()},
 	)
 	for i := range all {
@@ -33,6 +33,9 @@ func (c *Comparison) page() report.Page {
 	p.Sections = append(p.Sections, about(c.notes(), nil)...)
 	return p
 }
+
+// countedTwice explains why pods differ of one workload.
+const countedTwice = "All play the same workload. A pod that is moved or lost comes back as a new pod and counts again, in pods that ran and in pending times. Each floor is of the configuration's own NodePools."
 
 // headline is the bill in large type, below it all differences that are told from chance in the order of their weight, then the others.
 func (c *Comparison) headline(of *Configured) report.Figure {
@@ -170,7 +173,7 @@ func (c *Comparison) lines(title string, format func(float64) string, scale func
 		out.Series = append(out.Series, line(c.Configurations[i].Name, hueOf(i), c.Configurations[i].Results, of))
 	}
 	if scale != nil {
-		out.Series = append(out.Series, dashed(line("floor of "+c.Configurations[0].Name, report.Rest, c.Configurations[0].Results, sFloor)))
+		out.Series = append(out.Series, dashed(line("floor of "+c.Configurations[0].Name+", for its NodePools", report.Rest, c.Configurations[0].Results, sFloor)))
 	}
 	return out
 }

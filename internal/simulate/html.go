@@ -16,7 +16,7 @@ import (
 var footer = []string{
 	"The controller is the one that runs in clusters, unmodified, in virtual time, against a simulated AWS and a simulated Kubernetes API.",
 	"Prices and instance types are those that this version of Kerf brings; the bill is for instances alone, without volumes and traffic. A month is 730 hours.",
-	"The floor is a proved lower bound on what the pods that run could cost at each moment, by the same prices. No choice of instances reaches below it.",
+	"The floor is a proved lower bound on what the pods that run could cost at each moment, by the same prices. No choice of instances that the configuration's own NodePools allow reaches below it: where NodePools allow other instances, floors and the distances to them can't be compared.",
 }
 
 // WriteHTML writes the report as a page.

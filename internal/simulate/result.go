@@ -147,7 +147,7 @@ var Metrics = []Metric{
 	{"nodes_max", "instances, most", "", 0, func(t *Totals) float64 { return float64(t.NodesMax) }},
 	{"spot_share", "spot, of the bill", "%", 0, func(t *Totals) float64 { return t.SpotShare }},
 	{"refused", "pods refused", "", -1, func(t *Totals) float64 { return float64(t.Refused) }},
-	{"pods", "pods that ran", "", 0, func(t *Totals) float64 { return float64(t.Pods) }},
+	{"pods", "pods that ran, returns included", "", 0, func(t *Totals) float64 { return float64(t.Pods) }},
 	{"waiting", "pods that never ran", "", -1, func(t *Totals) float64 { return float64(t.Waiting) }},
 }
 
