@@ -14,7 +14,7 @@ import (
 // Change is one thing in which a configuration differs from the one that it is compared with, as both are simulated.
 type Change struct {
 	// Object is "NodePool default", "EC2NodeClass web" or "setting"; Field is the path in it, or the name of the setting. Without a field
-	// one of the two configurations does not have the object at all.
+	// one of the two configurations does not have the object at all; the fields of one that is added follow.
 	Object string `json:"object"`
 	Field  string `json:"field,omitempty"`
 	// Old and New are the values; empty where the field is not set, and of an object that is there in one of them "there".
@@ -50,6 +50,9 @@ func (c *Configuration) Changes(first *Configuration) []Change {
 		switch {
 		case old == nil:
 			out = append(out, Change{Object: name, New: there})
+			for _, d := range changeplan.Differences(nil, now) {
+				out = append(out, Change{Object: name, Field: d.Path, New: d.New})
+			}
 		case now == nil:
 			out = append(out, Change{Object: name, Old: there})
 		default:

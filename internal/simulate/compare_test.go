@@ -104,7 +104,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := &Configuration{Name: "a", Settings: map[string]string{}, Manifests: []Manifest{{JSON: `{"kind":"NodePool","metadata":{"name":"default"},"spec":{"disruption":{"consolidateAfter":"30s"},"weight":3}}`}, {JSON: `{"kind":"NodePool","metadata":{"name":"gpu"},"spec":{}}`}}}
-	second := &Configuration{Name: "b", Settings: map[string]string{"BATCH_IDLE_DURATION": "2s"}, Manifests: []Manifest{{JSON: `{"kind":"NodePool","metadata":{"name":"default"},"spec":{"disruption":{"consolidateAfter":"10m"}}}`}, {JSON: `{"kind":"NodePool","metadata":{"name":"spot"},"spec":{}}`}}}
+	second := &Configuration{Name: "b", Settings: map[string]string{"BATCH_IDLE_DURATION": "2s"}, Manifests: []Manifest{{JSON: `{"kind":"NodePool","metadata":{"name":"default"},"spec":{"disruption":{"consolidateAfter":"10m"}}}`}, {JSON: `{"kind":"NodePool","metadata":{"name":"spot"},"spec":{"weight":7}}`}}}
 	c.Tell([]*Configuration{first, second})
 	told, _ := c.deciding("b")
 	var names []string
@@ -119,7 +119,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"compared: NodePool default: disruption.consolidateAfter 30s → 10m\n", "compared: NodePool default: weight 3 → not set\n", "compared: NodePool gpu is left out\n", "compared: NodePool spot is added\n",
+		"compared: NodePool default: disruption.consolidateAfter 30s → 10m\n", "compared: NodePool default: weight 3 → not set\n", "compared: NodePool gpu is left out\n", "compared: NodePool spot is added\n", "compared: NodePool spot: weight not set → 7\n",
 		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3 ± 0", "the 7 differences by which one decides are judged together (Holm)", "may be chance; about ",
 	} {
 		if flat := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(text.String(), want) && !strings.Contains(flat, want) {
