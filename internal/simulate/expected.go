@@ -21,7 +21,11 @@ func expected(runs []*Result) string {
 	if hours == 0 {
 		return ""
 	}
-	return " (" + report.Number(rounded(n, 1e2)) + " to be expected in " + many(int(hours+0.5), "instance-hour") + " of spot)"
+	number := report.Number(n)
+	if n > 0 && n < 1 {
+		number = fmt.Sprintf("%.2g", n)
+	}
+	return " (" + number + " to be expected in " + many(int(hours+0.5), "instance-hour") + " of spot)"
 }
 
 // tooFew says where runs with spot instances say nothing of interruptions, because fewer than one was to be expected; empty otherwise.

@@ -22,7 +22,7 @@ func TestItSaysWhetherInterruptionsWereToBeExpected(t *testing.T) {
 		has, note   string
 	}{
 		{0, 0.05, "Interrupted  0 spot instances;", ""},
-		{209, 0.0000685, "0 spot instances (0.01 to be expected in 209 instance-hours of spot)", "NOTE: at the rate that was played, 0.014 interruptions"},
+		{209, 0.0000685, "0 spot instances (0.014 to be expected in 209 instance-hours of spot)", "NOTE: at the rate that was played, 0.014 interruptions"},
 		{209, 0, "0 spot instances (0 to be expected", "NOTE: no interruptions of spot instances were played"},
 		{209, 0.05, "0 spot instances (10.45 to be expected", ""},
 	} {

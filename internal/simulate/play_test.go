@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -105,8 +106,17 @@ func TestOneSeedIsOneReport(t *testing.T) {
 	if *r.Totals.P50 < 30 || *r.Totals.P50 > 300 || *r.Totals.Max < 1790 { // huge waits from 1800 s to the end
 		t.Errorf("pods waited %g s and at most %g s for instances that boot in 40 s", *r.Totals.P50, *r.Totals.Max)
 	}
-	if r.Totals.Interruptions == 0 {
-		t.Error("no instance was interrupted")
+	if r.Totals.Interruptions == 0 || r.Totals.SpotHours <= 0 || math.Abs(r.Totals.Expected-r.Totals.SpotHours) > 0.01 { // the rate is 1
+		t.Errorf("%d instances were interrupted, and %g were to be expected in %g instance-hours", r.Totals.Interruptions, r.Totals.Expected, r.Totals.SpotHours)
+	}
+	said := 0
+	for _, line := range r.Events {
+		if strings.Contains(line, " pod is moved pod=default/") && strings.Contains(line, " workload=default/") && !strings.HasPrefix(line, "-") {
+			said++
+		}
+	}
+	if r.Totals.Moved == 0 || said != r.Totals.Moved {
+		t.Errorf("%d pods were moved, and the log names %d", r.Totals.Moved, said)
 	}
 	if r.Totals.Refused != 1 || r.Refused[0].Example != "default/huge" || !strings.Contains(r.Refused[0].Reason, "cpu") {
 		t.Errorf("refused: %+v", r.Refused)
