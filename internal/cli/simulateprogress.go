@@ -69,8 +69,11 @@ func counted(n int, what string) string {
 
 func spanText(d time.Duration) string {
 	n, unit := d.Hours(), "hour"
-	if d >= 48*time.Hour {
+	switch {
+	case d >= 48*time.Hour:
 		n, unit = n/24, "day"
+	case d < time.Hour:
+		n, unit = d.Minutes(), "minute"
 	}
 	text := fmt.Sprintf("%.3g", n)
 	if text != "1" {

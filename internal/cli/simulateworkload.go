@@ -48,7 +48,7 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.Float64Var(&f.speed, "trace-speed", 1, "how many times as fast the trace is played")
 	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
 	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")
-	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, and its templates beside it; nothing is simulated")
+	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, and beside it the templates that its rows name, if any; nothing is simulated")
 	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable)")
 }
 
@@ -82,6 +82,9 @@ func (f *workloadFlags) make(seed uint64, start, horizon time.Duration) (*worklo
 	if rest := f.read.End(); f.trace != "" && (f.start > 0 || horizon < rest) {
 		f.read.Partial = fmt.Sprintf("this is a part of the trace: %s of it, from %s on; --trace-start and --horizon say which part",
 			spanText(time.Duration(float64(min(horizon, rest))*f.speed)), spanText(f.start))
+		if f.start > 0 && !f.given.Flags().Changed("start") {
+			f.read.Partial += ", and --start which time of the week it is: it is played as Monday 00:00"
+		}
 	}
 	return f.read, horizon, nil
 }
@@ -210,16 +213,24 @@ func (f *workloadFlags) region() string {
 	return ""
 }
 
-// write writes the workload as a trace, and the templates that the trace names beside it.
+// write writes the workload as a trace, and beside it the templates that the trace names, if it names any.
 func (f *workloadFlags) write(w *workload.Workload, progress io.Writer) error {
 	var trace, templates bytes.Buffer
 	if err := errors.Join(w.Write(&trace), w.WriteTemplates(&templates)); err != nil {
 		return fmt.Errorf("writing the workload: %w", err)
 	}
-	beside := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".templates.json"
-	if err := errors.Join(writeWhole(f.out, trace.Bytes()), writeWhole(beside, templates.Bytes())); err != nil {
+	if err := writeWhole(f.out, trace.Bytes()); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "wrote %s: %s, and %s: %s; play them with kerf simulate --workload %[1]s --templates %[3]s\n", f.out, counted(len(w.Steps), "row"), beside, counted(len(w.Templates), "template"))
+	named := len(w.Named())
+	if named == 0 {
+		fmt.Fprintf(progress, "wrote %s: %s, whose columns say all of their pods, so there is no file of templates; play it with kerf simulate --workload %[1]s\n", f.out, counted(len(w.Steps), "row"))
+		return nil
+	}
+	beside := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".templates.json"
+	if err := writeWhole(beside, templates.Bytes()); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "wrote %s: %s, and %s: %s; play them with kerf simulate --workload %[1]s --templates %[3]s\n", f.out, counted(len(w.Steps), "row"), beside, counted(named, "template"))
 	return nil
 }

@@ -74,6 +74,17 @@ func plainRequests(t *corev1.PodTemplateSpec) *Requests {
 	return &q
 }
 
+// Named are the templates that rows of Write name, in order: those that say more than requests.
+func (w *Workload) Named() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w.Templates)) {
+		if plainRequests(w.Templates[name]) == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // WriteTemplates writes the templates that rows of Write name as a List of PodTemplates, which ReadTemplates reads.
 func (w *Workload) WriteTemplates(out io.Writer) error {
 	list := struct {
@@ -81,12 +92,10 @@ func (w *Workload) WriteTemplates(out io.Writer) error {
 		Kind       string               `json:"kind"`
 		Items      []corev1.PodTemplate `json:"items"`
 	}{"v1", "List", []corev1.PodTemplate{}}
-	for _, name := range slices.Sorted(maps.Keys(w.Templates)) {
-		if t := w.Templates[name]; plainRequests(t) == nil {
-			list.Items = append(list.Items, corev1.PodTemplate{
-				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"}, ObjectMeta: metav1.ObjectMeta{Name: name}, Template: *t,
-			})
-		}
+	for _, name := range w.Named() {
+		list.Items = append(list.Items, corev1.PodTemplate{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodTemplate"}, ObjectMeta: metav1.ObjectMeta{Name: name}, Template: *w.Templates[name],
+		})
 	}
 	text, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
