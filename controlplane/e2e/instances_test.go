@@ -129,7 +129,7 @@ func anInstanceDies(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	s.gone(80*time.Second, &karpv1.NodeClaim{ObjectMeta: objectMeta(claim)})
-	s.told(5*time.Second, "InstanceGone", claim, victim.ID)
+	s.told(20*time.Second, "InstanceGone", claim, victim.ID)
 	s.run(60*time.Second, 2)
 	s.matched(10 * time.Second)
 }
