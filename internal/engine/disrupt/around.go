@@ -26,7 +26,7 @@ func (b *brokenQuestion) Error() string {
 func searchAround(p *Problem, q *pack.Questions) []*search {
 	for range mostAround {
 		var found []*search
-		err := guard.Run("disruption.search", func() error { found = searchAll(p, q); return nil })
+		err := guard.Run("disruption.search", func() error { found = searchExplained(p, q); return nil })
 		if err == nil {
 			return found
 		}
@@ -37,7 +37,14 @@ func searchAround(p *Problem, q *pack.Questions) []*search {
 		p = p.keeping(broken)
 		q.Forget()
 	}
-	return searchAll(p, q)
+	return searchExplained(p, q)
+}
+
+// searchExplained is searchAll, and what is said of the nodes that stay: that asks questions as well, and they may be broken, too.
+func searchExplained(p *Problem, q *pack.Questions) []*search {
+	found := searchAll(p, q)
+	choose(found).explain()
+	return found
 }
 
 // brokenIn finds the question in a panic, or in a panic about one.

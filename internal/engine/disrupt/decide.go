@@ -33,7 +33,6 @@ func Decide(p *Problem) *Decision {
 func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 	found := searchAround(p, q)
 	best := choose(found)
-	best.explain()
 	d := best.decision()
 	for _, s := range found {
 		if s != best {
