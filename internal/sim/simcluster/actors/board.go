@@ -25,14 +25,15 @@ type needs map[corev1.ResourceName]int64
 
 // seat is a node with the pods on it.
 type seat struct {
-	node    *corev1.Node
-	pods    []*corev1.Pod
-	due     []*corev1.Pod // nominated to it
-	free    needs         // thousandths
-	most    needs
-	guarded bool   // a pod on it keeps others away
-	state   string // of the node, while it takes pods
-	taken   bool   // by a pod since it was made
+	node      *corev1.Node
+	pods      []*corev1.Pod
+	due       []*corev1.Pod   // nominated to it
+	nominated map[int32]needs // what they ask for together, by priority no less than the key; as far as it was asked
+	free      needs           // thousandths
+	most      needs
+	guarded   bool   // a pod on it keeps others away
+	state     string // of the node, while it takes pods
+	taken     bool   // by a pod since it was made
 }
 
 // newBoard puts the nodes on a board, with the pods on them, and those of the others that are nominated.
@@ -52,7 +53,7 @@ func (c *Actors) newBoard(nodes []*corev1.Node, unplaced []*corev1.Pod) (*board,
 			}
 			s = newSeat(n, pods)
 		}
-		s.due = nil
+		s.due, s.nominated = nil, nil
 		c.seats[n.Name] = s
 		b.seats = append(b.seats, s)
 		b.guarded = b.guarded || s.guarded
@@ -98,7 +99,7 @@ func (b *board) state() string {
 // leave ends the nomination of a pod that has a node.
 func (b *board) leave(p *corev1.Pod) {
 	if s := b.expected[p]; s != nil {
-		s.due = slices.DeleteFunc(s.due, func(o *corev1.Pod) bool { return o == p })
+		s.due, s.nominated = slices.DeleteFunc(s.due, func(o *corev1.Pod) bool { return o == p }), nil
 		delete(b.expected, p)
 	}
 }

@@ -89,10 +89,10 @@ func (c *Actors) unschedulable(ctx context.Context, p *corev1.Pod, why string, a
 
 // best is the node that a pod goes to; nil if none suits it.
 func (b *board) best(c *Actors, p *corev1.Pod) *seat {
-	want, affinity := b.needs[p.UID], nodeaffinity.GetRequiredNodeAffinity(p)
+	affinity := nodeaffinity.GetRequiredNodeAffinity(p)
 	var fit []*seat
 	for _, s := range b.seats {
-		if !s.holds(b.beside(s, p, want)) || !admits(s.node, p) || s.portTaken(p) {
+		if !b.holds(s, p) || !admits(s.node, p) || s.portTaken(p) {
 			continue
 		}
 		if ok, err := affinity.Match(s.node); err != nil || !ok || !c.volumesReach(p, s.node) {
@@ -114,25 +114,46 @@ func (b *board) best(c *Actors, p *corev1.Pod) *seat {
 	return best
 }
 
-// beside adds what is nominated to the seat, by priority no less than the pod.
-func (b *board) beside(s *seat, p *corev1.Pod, want needs) needs {
-	if len(s.due) == 0 {
-		return want
+// holds reports whether the seat has room for the pod beside what is nominated to it, by priority no less than the pod.
+func (b *board) holds(s *seat, p *corev1.Pod) bool {
+	want := b.needs[p.UID]
+	if len(s.due) == 0 || !s.free.hold(want, nil) {
+		return s.free.hold(want, nil)
 	}
-	want = maps.Clone(want)
+	others := b.nominated(s, priority(p))
+	if b.expected[p] == s {
+		others = maps.Clone(others) // it is among them
+		for name, n := range want {
+			others[name] -= n
+		}
+	}
+	return s.free.hold(want, others) && s.free.hold(others, want)
+}
+
+// nominated is what the pods ask for together that are nominated to the seat, by priority no less than the given one.
+func (b *board) nominated(s *seat, least int32) needs {
+	if sum, known := s.nominated[least]; known {
+		return sum
+	}
+	sum := needs{}
 	for _, o := range s.due {
-		if o != p && priority(o) >= priority(p) {
+		if priority(o) >= least {
 			for name, n := range b.needs[o.UID] {
-				want[name] += n
+				sum[name] += n
 			}
 		}
 	}
-	return want
+	if s.nominated == nil {
+		s.nominated = map[int32]needs{}
+	}
+	s.nominated[least] = sum
+	return sum
 }
 
-func (s *seat) holds(want needs) bool {
+// hold reports whether there is as much as is wanted, together with what is wanted besides of the same.
+func (free needs) hold(want, besides needs) bool {
 	for name, n := range want {
-		if n > s.free[name] && n > 0 {
+		if n += besides[name]; n > free[name] && n > 0 {
 			return false
 		}
 	}
