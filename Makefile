@@ -141,7 +141,7 @@ bench-rest: ## what the controller takes at rest, and while 1 % of the pods are 
 
 .PHONY: bench-day
 bench-day: ## what a simulated day takes of the processor and of memory: PODS=1000 START=0 HOURS=24 SEED=1 TYPES=all (or few) PROFILE=file
-	go test ./internal/sim/simcluster -run '^TestDay$$' -count=1 -timeout 0 -v -day-pods $(or $(PODS),1000) -day-start $(or $(START),0) -day-hours $(or $(HOURS),24) -day-seed $(or $(SEED),1) -day-types $(or $(TYPES),all) \
+	go test -exec 'env GOMAXPROCS=1 GODEBUG=randautoseed=0,asyncpreemptoff=1' ./internal/sim/simcluster -run '^TestDay$$' -count=1 -timeout 0 -v -day-alike -day-pods $(or $(PODS),1000) -day-start $(or $(START),0) -day-hours $(or $(HOURS),24) -day-seed $(or $(SEED),1) -day-types $(or $(TYPES),all) \
 	$(if $(PROFILE),-day-profile '$(abspath $(PROFILE))')
 
 .PHONY: ledger

@@ -2,28 +2,23 @@ package simulate
 
 import (
 	"bytes"
-	cryptorand "crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"reflect"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
-
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
 // message is a line that a worker writes.
@@ -65,7 +60,7 @@ func Work(in io.Reader, out io.Writer) error {
 		<-signals
 		stop.Store(true)
 	})
-	drawAlike(s.Seed)
+	simcluster.DrawAlike(s.Seed)
 	write := json.NewEncoder(out)
 	var result *Result
 	var failed error
@@ -82,28 +77,6 @@ func Work(in io.Reader, out io.Writer) error {
 		m.Events = result.Events
 	}
 	return write.Encode(m)
-}
-
-// drawAlike makes this process draw the same names and IDs again: those of NodeClaims, of commands, of calls.
-func drawAlike(seed uint64) {
-	utilrand.Seed(int64(seed))
-	var key [32]byte
-	binary.LittleEndian.PutUint64(key[:], seed)
-	cryptorand.Reader = &drawer{source: rand.NewChaCha8(key)}
-}
-
-// drawer stands for crypto/rand's source.
-//
-// Concurrency: safe.
-type drawer struct {
-	mu     sync.Mutex
-	source *rand.ChaCha8
-}
-
-func (d *drawer) Read(b []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.source.Read(b)
 }
 
 // asTest runs a function as a test of package testing, and returns what that wrote.

@@ -27,6 +27,7 @@ var (
 	dayStart   = flag.Int("day-start", 0, "how many hours after a Friday, 06:00, it begins")
 	dayHours   = flag.Int("day-hours", 1, "for how many hours it is played")
 	daySeed    = flag.Uint64("day-seed", 1, "what its load and its prices are drawn from")
+	dayAlike   = flag.Bool("day-alike", false, "draw names and IDs from the seed, too")
 	dayTypes   = flag.String("day-types", "all", "the instance types that are sold: all, or few (24 of three families)")
 	dayProfile = flag.String("day-profile", "", "a file for the profile of the processor; that of the heap has .heap behind its name")
 	dayLog     = flag.String("day-log", "", "a file for what the controller says")
@@ -37,6 +38,9 @@ var (
 //
 //	make bench-day
 func TestDay(t *testing.T) {
+	if *dayAlike {
+		simcluster.DrawAlike(*daySeed) // for the rest of the process
+	}
 	out := newOutside()
 	defer close(out.ask)
 	var cpu bytes.Buffer
