@@ -361,6 +361,7 @@ func (c *Cluster) bindings(ctx context.Context, pods []*corev1.Pod) (bound, refu
 		read()
 		moved := c.moved
 		waiting, gated, untried := c.waiting(pods)
+		nodes := len(c.nodes)
 		c.mu.Unlock()
 		if len(bound) == len(pods) {
 			return bound, refused, nil
@@ -389,6 +390,9 @@ func (c *Cluster) bindings(ctx context.Context, pods []*corev1.Pod) (bound, refu
 		if ctx.Err() != nil {
 			return nil, nil, fmt.Errorf("waited in vain for the scheduler: %d of %d pods bound, %d refused, %d pods wait (%d of them held), queue %+v: %w",
 				len(bound), len(pods), len(refused), waiting, gated, q, ctx.Err())
+		}
+		if nodes == 0 {
+			q.unschedulable, q.backoff = q.unschedulable+q.backoff, 0 // without any node it tries again and again, and no event is waited for
 		}
 		if q.active == 0 && q.backoff == 0 && q.unschedulable+q.gated == waiting && q.gated >= gated && q.gated <= gated+untried {
 			calm++
