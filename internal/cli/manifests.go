@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -198,6 +200,10 @@ func treeOf(set string) (map[string]any, error) {
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
 		return nil, fmt.Errorf("the value is no YAML: %w", err)
+	}
+	if m, ok := value.(map[string]any); ok && len(m) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m)), func(v any) bool { return v != nil }) {
+		// In YAML these are names without values, which no value of the chart is.
+		return nil, fmt.Errorf("a list is written as in YAML: want %s=[%s]", path, strings.Trim(text, "{} "))
 	}
 	const dot = "\x00"
 	names := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")

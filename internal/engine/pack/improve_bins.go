@@ -29,6 +29,7 @@ func (s *solver) makeKinds(m *cutting) {
 	}
 }
 
+// listKinds is makeKinds for a pool and places that were not asked for yet: m.Bins in order of price.
 func (s *solver) listKinds(m *cutting) {
 	var all []cuttingstock.Bin
 	sides := s.sidesOf(m)
