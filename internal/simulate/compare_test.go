@@ -72,6 +72,14 @@ func TestTooFewSeedsAreSaid(t *testing.T) {
 	if d := c.difference("b", "bill"); d.Told || d.sure() != "one seed can't tell it from chance" {
 		t.Errorf("%+v %s", d, d.sure())
 	}
+	if d := c.difference("b", "moved"); d.sure() != "one seed only" {
+		t.Errorf("equal values of one seed: %s", d.sure())
+	}
+	for _, row := range figures(c.Configurations, c).Rows {
+		if cell := row[len(row)-1]; row[0].Text == Metrics[7].Title && (cell.Text != "the same" || cell.Detail != "") {
+			t.Errorf("the page says of equal values of one seed: %+v", cell)
+		}
+	}
 	c, err = Compare([]string{"a", "b"}, [][]*Result{runsOf("a", 100, 100, 100), runsOf("b", 90, 104, 103)})
 	if err != nil {
 		t.Fatal(err)

@@ -83,6 +83,8 @@ func (d *Difference) sure() string {
 		return "no pod began to run in one of them"
 	case d.Told, d.same() && d.Absolute.N > 1:
 		return ""
+	case d.same():
+		return "one seed only"
 	case d.Absolute.N < 2:
 		return "one seed can't tell it from chance"
 	case d.Wanted > 0:

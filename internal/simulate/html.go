@@ -289,7 +289,7 @@ func figures(all []Configured, c *Comparison) report.Table {
 			}
 			d := c.difference(all[k].Name, m.Name)
 			cell := report.Cell{Text: d.text(m)}
-			if d.sure() != "" {
+			if d.sure() != "" && !d.same() {
 				cell.Detail = "may be chance"
 			}
 			if d.Told && m.Better != 0 {
