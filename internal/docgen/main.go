@@ -1,5 +1,5 @@
 // Command docgen writes docs/reference, docs/iam.md, a table of docs/install.md and parts of charts/ from the code: settings, metrics, reasons, events, conditions, the fields of
-// EC2NodeClass, the command line, permissions, values. What the code says once is not said a second time by hand, so that it can't be said differently.
+// NodePool, NodeClaim and EC2NodeClass, the command line, permissions, values. What the code says once is not said a second time by hand, so that it can't be said differently.
 package main
 
 import (
@@ -31,7 +31,7 @@ func run(root string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}, {"events.md", eventsPage}, {"conditions.md", conditionsPage}, {"ec2nodeclass.md", nodeClassPage}, {"cli.md", cliPage}, {filepath.Join("..", "iam.md"), iamPage}} {
+	for _, p := range []page{{"settings.md", settingsPage}, {"metrics.md", metricsPage}, {"reasons.md", reasonsPage}, {"events.md", eventsPage}, {"conditions.md", conditionsPage}, {"nodepool.md", nodePoolFields.write}, {"nodeclaim.md", nodeClaimFields.write}, {"ec2nodeclass.md", nodeClassFields.write}, {"cli.md", cliPage}, {filepath.Join("..", "iam.md"), iamPage}} {
 		b := bytes.NewBufferString("<!-- Written by `make generate`; do not edit. -->\n")
 		if err := p.write(b, root); err != nil {
 			return fmt.Errorf("writing %s: %w", p.name, err)

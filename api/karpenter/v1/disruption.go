@@ -2,19 +2,24 @@ package v1
 
 // Disruption says when and how fast nodes of a pool may be disrupted.
 type Disruption struct {
-	// How long a node must have seen no pod come or go before it may be consolidated, or Never.
+	// How long no pod may have come to a node, ended on it or begun to leave it before the node may be
+	// consolidated. Less than 2s counts as 2s. Never: nodes of the pool are not consolidated. Drift and expiry
+	// do not wait for it.
 	// +kubebuilder:default="0s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([0-9]+(s|m|h))+|Never)$`
 	// +optional
 	ConsolidateAfter NillableDuration `json:"consolidateAfter,omitzero"`
-	// Which nodes may be consolidated.
+	// Which nodes may be consolidated. WhenEmpty: those without pods, DaemonSets apart.
+	// WhenEmptyOrUnderutilized: those, and whichever can be removed or replaced for less money. Balanced:
+	// as that, as long as what a move saves is in proportion to how much it disrupts.
 	// +kubebuilder:default="WhenEmptyOrUnderutilized"
 	// +kubebuilder:validation:Enum=WhenEmpty;WhenEmptyOrUnderutilized;Balanced
 	// +optional
 	ConsolidationPolicy ConsolidationPolicy `json:"consolidationPolicy,omitempty"`
-	// How many nodes may be disrupted at once. The strictest applicable budget counts. An empty
-	// list sets no bound.
+	// How many nodes of the pool may be disrupted at once. Of the budgets that apply at a moment the
+	// strictest counts. An empty list sets no bound. Expiry, repair of unhealthy nodes and interruptions do not wait
+	// for a budget.
 	// +kubebuilder:default={{"nodes": "10%"}}
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.schedule) == has(x.duration))",message="set 'schedule' together with 'duration', or neither"
@@ -47,22 +52,25 @@ const (
 
 // Budget bounds the number of nodes that are disrupted at the same time.
 type Budget struct {
-	// Reasons that the budget is for; unset is for all.
+	// Reasons that the budget is for: Empty and Underutilized are consolidation of nodes without and with
+	// pods, Drifted is replacement of nodes that differ from what their pool asks for. Unset: all three.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=set
 	// +optional
 	Reasons []DisruptionReason `json:"reasons,omitempty"`
-	// Number of nodes, or a percentage of the pool's nodes (rounded up).
+	// Number of nodes, or a percentage of the pool's nodes (rounded up), that may be leaving or not ready
+	// at a time. 0 lets none be disrupted.
 	// +kubebuilder:default="10%"
 	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]+)$`
 	// +required
 	Nodes string `json:"nodes"`
-	// When the budget begins to apply: five cron fields or a macro such as @daily, in UTC.
-	// Unset applies always.
+	// When the budget begins to apply: five cron fields or a macro such as @daily, in UTC. Needs a
+	// duration. Unset: the budget applies always.
 	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`
-	// How long the budget applies after each start, in hours and minutes.
+	// How long the budget applies after each start of its schedule, in hours and minutes, such as 8h or
+	// 1h30m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`
 	// +optional

@@ -56,7 +56,7 @@ type NodeClaimSpec struct {
 	// +listType=atomic
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
-	// What the node may look like: every item must hold.
+	// What the node may look like, by its labels: every item must hold.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:XValidation:rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() != 0))",message="operator 'In' needs 'values'"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))",message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, a non-negative integer"
@@ -71,12 +71,13 @@ type NodeClaimSpec struct {
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
 	// How long the node may take to drain before its pods are deleted without regard to
-	// disruption budgets. Unset waits for ever.
+	// PodDisruptionBudgets and karpenter.sh/do-not-disrupt. Unset waits for ever.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	// +optional
 	TerminationGracePeriod *Duration `json:"terminationGracePeriod,omitempty"`
-	// Age at which the node is removed in any case, or Never.
+	// Age at which the node is removed in any case: disruption budgets and karpenter.sh/do-not-disrupt do not
+	// keep it. Never: it is not removed for its age.
 	// +kubebuilder:default="720h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([0-9]+(s|m|h))+|Never)$`
@@ -111,7 +112,7 @@ type NodeClaimStatus struct {
 	// State of the NodeClaim, one observation per type.
 	// +optional
 	Conditions []status.Condition `json:"conditions,omitempty"`
-	// When a pod last came to, ended on or left the node.
+	// When a pod last came to, ended on or left the node. consolidateAfter counts from it.
 	// +optional
 	LastPodEventTime metav1.Time `json:"lastPodEventTime,omitzero"`
 }

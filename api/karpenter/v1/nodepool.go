@@ -47,7 +47,7 @@ type NodePoolList struct {
 
 // NodePoolSpec is the wanted state of a NodePool.
 type NodePoolSpec struct {
-	// Shape of the NodeClaims that the pool makes. A change of labels, annotations, taints,
+	// Shape of the NodeClaims that the pool makes. A change of labels, annotations, taints, startupTaints,
 	// nodeClassRef, expireAfter or terminationGracePeriod replaces the pool's nodes; a change of
 	// requirements replaces those nodes that no longer meet them.
 	// +required
@@ -56,16 +56,20 @@ type NodePoolSpec struct {
 	// +kubebuilder:default={"consolidateAfter": "0s"}
 	// +optional
 	Disruption Disruption `json:"disruption,omitzero"`
-	// Upper bounds on the sum of the resources of the pool's nodes. The resource "nodes" bounds
-	// their number.
+	// Upper bounds on the sum of the resources of the pool's nodes, such as cpu, memory or
+	// nvidia.com/gpu. The resource "nodes" bounds their number. A node that would exceed a bound is not
+	// launched; nodes that are there already are not removed for it. Unset: no bounds.
 	// +optional
 	Limits Limits `json:"limits,omitempty"`
-	// Preference over other pools: pools of higher weight are tried first. Unset counts as 0.
+	// Preference over other pools: a pod gets a node of the pool of the highest weight that can carry it,
+	// also where another pool's would be cheaper. Unset counts as 0.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	Weight *int32 `json:"weight,omitempty"`
-	// Fixed number of nodes to keep, whatever the pods need. Makes the pool static. Alpha.
+	// Fixed number of nodes to keep, whatever the pods need. Makes the pool static: it launches nothing for
+	// pods, and its nodes are not consolidated. Needs the feature gate StaticCapacity. Unset: the pool
+	// launches what pods need.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas *int64 `json:"replicas,omitempty"`
@@ -86,7 +90,7 @@ type NodeClaimTemplate struct {
 
 // ObjectMeta holds the metadata that a template can give.
 type ObjectMeta struct {
-	// Labels put on the pool's nodes.
+	// Labels put on the pool's nodes, which pods can select.
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !k.find('^([^/]+)').endsWith('karpenter.sh'))",message="label domain \"karpenter.sh\" is restricted: only karpenter.sh/capacity-type may be set"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k != 'karpenter.sh/nodepool')",message="label \"karpenter.sh/nodepool\" is restricted: it is always the name of the NodePool"
@@ -100,7 +104,7 @@ type ObjectMeta struct {
 
 // NodeClaimTemplateSpec is the wanted state of the NodeClaims of a pool.
 type NodeClaimTemplateSpec struct {
-	// Taints of the nodes; pods need a toleration.
+	// Taints of the nodes: only pods that tolerate them get nodes of the pool.
 	// +listType=atomic
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitzero"`
@@ -109,7 +113,8 @@ type NodeClaimTemplateSpec struct {
 	// +listType=atomic
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitzero"`
-	// What nodes may look like: every item must hold.
+	// What nodes may look like, by their labels: instance types, families, sizes, zones, architectures,
+	// capacity types, and labels of your own. Every item must hold. What no item speaks of is free.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:XValidation:rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() != 0))",message="operator 'In' needs 'values'"
 	// +kubebuilder:validation:XValidation:rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))",message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, a non-negative integer"
@@ -118,18 +123,20 @@ type NodeClaimTemplateSpec struct {
 	// +listType=atomic
 	// +required
 	Requirements []NodeSelectorRequirementWithMinValues `json:"requirements"`
-	// The object with the cloud's settings for these nodes. Group and kind cannot change.
+	// The object with the cloud's settings for these nodes: on AWS an EC2NodeClass. Group and kind cannot
+	// change.
 	// +kubebuilder:validation:XValidation:rule="self.group == oldSelf.group",message="nodeClassRef.group is immutable; create another NodePool"
 	// +kubebuilder:validation:XValidation:rule="self.kind == oldSelf.kind",message="nodeClassRef.kind is immutable; create another NodePool"
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
-	// How long a node may take to drain before its pods are deleted without regard to disruption
-	// budgets. Unset waits for ever.
+	// How long a node may take to drain before its pods are deleted without regard to
+	// PodDisruptionBudgets and karpenter.sh/do-not-disrupt. Unset waits for ever.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	// +optional
 	TerminationGracePeriod *Duration `json:"terminationGracePeriod,omitempty"`
-	// Age at which a node is removed in any case, or Never.
+	// Age at which a node is removed in any case: disruption budgets and karpenter.sh/do-not-disrupt do not
+	// keep it. Never: no node is removed for its age.
 	// +kubebuilder:default="720h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^(([0-9]+(s|m|h))+|Never)$`

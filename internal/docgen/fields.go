@@ -38,9 +38,13 @@ type schema struct {
 	} `json:"x-kubernetes-validations"`
 }
 
-// nodeClassPage describes every field of EC2NodeClass from its schema, so that what a user reads is what the API checks.
-func nodeClassPage(b *bytes.Buffer, root string) error {
-	b.WriteString(`# EC2NodeClass
+// fieldsPage is a page with every field of a kind.
+type fieldsPage struct {
+	file  string // in api/crds
+	intro string
+}
+
+var nodeClassFields = fieldsPage{"karpenter.k8s.aws_ec2nodeclasses.yaml", `# EC2NodeClass
 
 ` + "`karpenter.k8s.aws/v1`" + `, cluster-scoped; short names ` + "`ec2nc`, `ec2ncs`" + `. Every field of the spec and the status, with its default and
 what is refused. An object that the API accepts and that makes no sense nevertheless is reported in its conditions, and affects
@@ -48,9 +52,32 @@ no other class.
 
 How they work together: [images, user data and disks](../images.md), [images and launch templates of your
 own](../custom-images-and-launch-templates.md), [network](../networking.md), [capacity reservations and
-placement groups](../capacity-reservations.md), [what conditions mean](../troubleshooting.md).
-`)
-	text, err := os.ReadFile(filepath.Join(root, "api", "crds", "karpenter.k8s.aws_ec2nodeclasses.yaml"))
+placement groups](../capacity-reservations.md), [what conditions mean](../troubleshooting.md). [NodePools](nodepool.md) name the class of their nodes.
+`}
+
+var nodePoolFields = fieldsPage{"karpenter.sh_nodepools.yaml", `# NodePool
+
+` + "`karpenter.sh/v1`" + `, cluster-scoped. Every field of the spec and the status, with its default and what is refused. A NodePool
+that the API accepts and that nothing can be launched for is reported in its [conditions](conditions.md).
+
+How they work together: [which pods get which node](../scheduling.md), [which instance is launched](../launching.md),
+[consolidateAfter, consolidationPolicy and budgets](../consolidation.md#when-a-node-may-be-removed), [what a change of the
+template does](../drift.md), [expireAfter and replicas](../nodes.md), [terminationGracePeriod](../draining.md). What the
+cloud needs to know is in the [EC2NodeClass](ec2nodeclass.md); each node is a [NodeClaim](nodeclaim.md). ` + "[`kerf plan`](../plan.md)" + ` says what
+a change would do, and ` + "[`kerf simulate`](../simulate.md)" + ` what it would cost.
+`}
+
+var nodeClaimFields = fieldsPage{"karpenter.sh_nodeclaims.yaml", `# NodeClaim
+
+` + "`karpenter.sh/v1`" + `, cluster-scoped. One node that was asked for, from before it is launched until it is gone. The controller makes NodeClaims
+from the template of their [NodePool](nodepool.md), and their spec can't change; to delete one drains its node and terminates the instance.
+[Conditions](conditions.md) lists what they say of themselves.
+`}
+
+// write describes every field of the kind from its schema, so that what a user reads is what the API checks.
+func (p fieldsPage) write(b *bytes.Buffer, root string) error {
+	b.WriteString(p.intro)
+	text, err := os.ReadFile(filepath.Join(root, "api", "crds", p.file))
 	if err != nil {
 		return err
 	}
@@ -67,7 +94,7 @@ placement groups](../capacity-reservations.md), [what conditions mean](../troubl
 		return err
 	}
 	if len(crd.Spec.Versions) != 1 {
-		return fmt.Errorf("%d versions of EC2NodeClass, want 1", len(crd.Spec.Versions))
+		return fmt.Errorf("%d versions in %s, want 1", len(crd.Spec.Versions), p.file)
 	}
 	object := crd.Spec.Versions[0].Schema.Object
 	for _, part := range []string{"spec", "status"} {
