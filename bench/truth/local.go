@@ -81,7 +81,7 @@ func (r *run) play(ctx context.Context, s Story) error {
 		return err
 	}
 	for i := range w.Steps {
-		namespace, _ := drive.Split(w.Steps[i].Workload)
+		namespace, _ := workload.Split(w.Steps[i].Workload)
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 		if err := r.client.Create(ctx, n); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err

@@ -49,7 +49,7 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
 	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")
 	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, and beside it the templates that its rows name, if any; nothing is simulated")
-	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable)")
+	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable); beside --workload: what a trace can't say, which is PodDisruptionBudgets, PriorityClasses and DaemonSets")
 }
 
 // make makes the workload for a seed from a time of the week on, and how long it is played.
@@ -94,7 +94,7 @@ func (f *workloadFlags) check() error {
 	changed := func(name string) bool { return f.given.Flags().Changed(name) }
 	var sources []string
 	for _, name := range []string{"workload", "snapshot", "manifests", "from-history", "shape"} {
-		if changed(name) {
+		if changed(name) && (name != "manifests" || f.trace == "") { // beside a trace they are no source of pods
 			sources = append(sources, "--"+name)
 		}
 	}
@@ -131,15 +131,24 @@ func (f *workloadFlags) load() (*workload.Workload, error) {
 		}
 		return w, account.Text(notices(f.given))
 	}
-	files := map[string][]byte{}
+	files, err := f.manifestFiles()
+	if err != nil {
+		return nil, err
+	}
+	return workload.FromManifests(strings.Join(f.manifests, ", "), files)
+}
+
+// manifestFiles are the files that --manifests names.
+func (f *workloadFlags) manifestFiles() (map[string][]byte, error) {
 	inputs, err := readInputs(f.manifests, strings.NewReader(""))
 	if err != nil {
 		return nil, err
 	}
+	files := map[string][]byte{}
 	for _, x := range inputs {
 		files[x.Name] = x.Data
 	}
-	return workload.FromManifests(strings.Join(f.manifests, ", "), files)
+	return files, nil
 }
 
 func (f *workloadFlags) loadTrace() (*workload.Workload, error) {
@@ -160,6 +169,15 @@ func (f *workloadFlags) loadTrace() (*workload.Workload, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(f.manifests) > 0 { // before a part is cut out of it: a budget may be of pods that are in another part
+		files, err := f.manifestFiles()
+		if err != nil {
+			return nil, err
+		}
+		if err := w.AddManifests(strings.Join(f.manifests, ", "), files); err != nil {
+			return nil, err
+		}
 	}
 	if end := w.End(); f.start > 0 && f.start >= end {
 		return nil, fmt.Errorf("--trace-start %s: the trace %s ends before, after %s", f.start, f.trace, end)
@@ -222,15 +240,19 @@ func (f *workloadFlags) write(w *workload.Workload, progress io.Writer) error {
 	if err := writeWhole(f.out, trace.Bytes()); err != nil {
 		return err
 	}
+	beside := "" // a trace has none of their budgets
+	for _, path := range f.manifests {
+		beside += " --manifests " + path
+	}
 	named := len(w.Named())
 	if named == 0 {
-		fmt.Fprintf(progress, "wrote %s: %s, whose columns say all of their pods, so there is no file of templates; play it with kerf simulate --workload %[1]s\n", f.out, counted(len(w.Steps), "row"))
+		fmt.Fprintf(progress, "wrote %s: %s, whose columns say all of their pods, so there is no file of templates; play it with kerf simulate --workload %[1]s%[3]s\n", f.out, counted(len(w.Steps), "row"), beside)
 		return nil
 	}
-	beside := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".templates.json"
-	if err := writeWhole(beside, templates.Bytes()); err != nil {
+	templatesFile := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".templates.json"
+	if err := writeWhole(templatesFile, templates.Bytes()); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "wrote %s: %s, and %s: %s; play them with kerf simulate --workload %[1]s --templates %[3]s\n", f.out, counted(len(w.Steps), "row"), beside, counted(named, "template"))
+	fmt.Fprintf(progress, "wrote %s: %s, and %s: %s; play them with kerf simulate --workload %[1]s --templates %[3]s%[5]s\n", f.out, counted(len(w.Steps), "row"), templatesFile, counted(named, "template"), beside)
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 	"github.com/kerf-sh/kerf/internal/simulate/drive"
+	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
 // settle is how long the controller runs before the warm-up: it reads prices and types, and its classes get ready.
@@ -169,7 +170,7 @@ func (r *run) prepare(ctx context.Context) error {
 func (r *run) namespaces(ctx context.Context) error {
 	var names []string
 	for i := range r.s.Workload.Steps {
-		namespace, _ := drive.Split(r.s.Workload.Steps[i].Workload)
+		namespace, _ := workload.Split(r.s.Workload.Steps[i].Workload)
 		names = append(names, namespace)
 	}
 	for _, d := range r.s.Workload.Daemons {

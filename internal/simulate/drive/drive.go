@@ -5,7 +5,6 @@ package drive
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ import (
 
 const (
 	// WorkloadLabel is on the pods of a workload, and says which.
-	WorkloadLabel = "simulate.kerf.sh/workload"
+	WorkloadLabel = workload.NameLabel
 	// JobKind owns pods that end by themselves, and those that belong to nobody: whoever they are of creates them again.
 	JobKind = "Job"
 )
@@ -54,15 +53,6 @@ type job struct {
 // makes the Job that a pod of a job is said to belong to, and returns its UID; where it is nil none is made.
 func New(w *workload.Workload, c client.Client, zero time.Time, warmup time.Duration, owner func(ctx context.Context, namespace, name string) (types.UID, error)) *Driver {
 	return &Driver{w: w, client: c, zero: zero, warmup: warmup, owner: owner, workloads: map[string]string{}, jobs: map[string]job{}}
-}
-
-// Split is the namespace and the name of a workload.
-func Split(workload string) (namespace, name string) {
-	namespace, name, ok := strings.Cut(workload, "/")
-	if !ok {
-		return "default", namespace
-	}
-	return namespace, name
 }
 
 // Next is when the next step is due.
@@ -112,7 +102,7 @@ func (d *Driver) play(ctx context.Context, n int, longer time.Duration) error {
 		}
 		return nil
 	}
-	namespace, name := Split(s.Workload)
+	namespace, name := workload.Split(s.Workload)
 	has, there := d.workloads[s.Workload]
 	switch {
 	case s.Replicas == 0 && !there:
@@ -158,29 +148,15 @@ func (d *Driver) create(ctx context.Context, namespace, name, template string, r
 // template is a copy of a template with the name of its workload.
 func (d *Driver) template(key, name string) *corev1.PodTemplateSpec {
 	t := d.w.Templates[key].DeepCopy()
-	t.Labels = maps.Clone(t.Labels)
-	if t.Labels == nil {
-		t.Labels = map[string]string{}
-	}
-	t.Labels[WorkloadLabel] = short(name)
+	t.Labels = d.w.PodLabels(key, name)
 	t.Name, t.GenerateName = "", ""
 	return t
-}
-
-// short makes a name fit for the value of a label.
-func short(name string) string {
-	if len(name) <= 63 {
-		return name
-	}
-	h := fnv.New32a()
-	h.Write([]byte(name))
-	return fmt.Sprintf("%s-%08x", strings.TrimRight(name[:54], "-."), h.Sum32())
 }
 
 // begin creates a pod of a job.
 func (d *Driver) begin(ctx context.Context, j job) error {
 	s := &d.w.Steps[j.step]
-	namespace, owner := Split(s.Workload)
+	namespace, owner := workload.Split(s.Workload)
 	if owner == "" {
 		namespace, owner = "default", strings.TrimSuffix(j.base, "-0")
 	}
@@ -222,7 +198,7 @@ func (d *Driver) Replace(ctx context.Context, ended, gone []string) error {
 			continue
 		}
 		delete(d.jobs, key)
-		namespace, name := Split(key)
+		namespace, name := workload.Split(key)
 		if err := client.IgnoreNotFound(d.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})); err != nil {
 			return err
 		}

@@ -32,18 +32,10 @@ const RunsForAnnotation = "simulate.kerf.sh/runs-for"
 //
 // Errors: *Error.
 func FromManifests(source string, files map[string][]byte) (*Workload, error) {
-	var all snapshot.Objects
 	m := &maker{w: &Workload{Source: source, Templates: map[string]*corev1.PodTemplateSpec{}}}
-	for _, name := range slices.Sorted(keys(files)) {
-		objects, err := split(name, files[name])
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range objects {
-			if err := m.sort(&all, o); err != nil {
-				return nil, &Error{File: name, Text: err.Error()}
-			}
-		}
+	all, err := m.read(files)
+	if err != nil {
+		return nil, err
 	}
 	for _, d := range all.Deployments {
 		m.set(d, replicas(d.Spec.Replicas), &d.Spec.Template)
@@ -62,7 +54,7 @@ func FromManifests(source string, files map[string][]byte) (*Workload, error) {
 	for _, p := range all.Pods {
 		m.pod(p)
 	}
-	m.others(&all)
+	m.others(all)
 	if len(m.w.Steps) == 0 {
 		return nil, &Error{File: source, Text: "there is nothing that has pods: want Deployments, StatefulSets, ReplicaSets, Jobs or Pods"}
 	}
@@ -157,6 +149,25 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 }
 
 type maker struct{ w *Workload }
+
+// read reads the objects of files.
+//
+// Errors: *Error.
+func (m *maker) read(files map[string][]byte) (*snapshot.Objects, error) {
+	all := &snapshot.Objects{}
+	for _, name := range slices.Sorted(keys(files)) {
+		objects, err := split(name, files[name])
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			if err := m.sort(all, o); err != nil {
+				return nil, &Error{File: name, Text: err.Error()}
+			}
+		}
+	}
+	return all, nil
+}
 
 // sort puts an object among those of its kind.
 func (m *maker) sort(all *snapshot.Objects, o *object) error {

@@ -5,7 +5,10 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,6 +52,38 @@ type Step struct {
 	Replicas int
 	// Duration is how long the pods run and then end; one that is evicted begins again. Zero: they do not end by themselves.
 	Duration time.Duration
+}
+
+// NameLabel is on the pods of a workload, and says which.
+const NameLabel = "simulate.kerf.sh/workload"
+
+// Split is the namespace and the name of a workload.
+func Split(workload string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(workload, "/")
+	if !ok {
+		return "default", namespace
+	}
+	return namespace, name
+}
+
+// PodLabels are the labels of the pods of a workload: those of their template, and its name.
+func (w *Workload) PodLabels(template, name string) map[string]string {
+	out := map[string]string{}
+	if t := w.Templates[template]; t != nil {
+		maps.Copy(out, t.Labels)
+	}
+	out[NameLabel] = short(name)
+	return out
+}
+
+// short makes a name fit for the value of a label.
+func short(name string) string {
+	if len(name) <= 63 {
+		return name
+	}
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return fmt.Sprintf("%s-%08x", strings.TrimRight(name[:54], "-."), h.Sum32())
 }
 
 // Sets tells whether the step sets a workload's number of pods, rather than starting pods.
