@@ -7,15 +7,18 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/simulate"
 )
 
@@ -149,7 +152,9 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 		return f.workload.write(specs[0].Workload, notices(c))
 	}
 	bar := newProgress(c, specs)
-	r := &simulate.Runner{Command: simulateWorker, Parallel: f.parallel, Told: bar.told}
+	abandon, stop := interruptAfter(ctx)
+	defer stop()
+	r := &simulate.Runner{Command: simulateWorker, Parallel: f.parallel, Told: bar.told, Waits: bar.waits, Abandon: abandon}
 	results, err := r.Run(ctx, specs)
 	bar.done()
 	if _, refused := errors.AsType[*simulate.RefusedError](err); refused {
@@ -172,6 +177,26 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 		return &exitError{code: foundWrong}
 	}
 	return nil
+}
+
+// interruptAfter is closed at the first interrupt that comes after ctx has ended, which is the second one of whoever presses Ctrl-C twice.
+func interruptAfter(ctx context.Context) (again <-chan struct{}, stop func()) {
+	signals, out, over := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	guard.Go("simulate.interrupt", func() {
+		select {
+		case <-ctx.Done():
+		case <-over:
+			return
+		}
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+			close(out)
+		case <-over:
+		}
+	})
+	return out, func() { close(over) }
 }
 
 // simulateWorker starts this program again, as a worker.

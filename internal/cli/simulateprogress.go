@@ -29,17 +29,29 @@ type progress struct {
 	said  time.Time
 	of    []time.Duration // of each run
 	at    []time.Duration
+	names []string // of the runs
+	// ending is set after an interrupt: what is waited for is said in place of the bar.
+	ending bool
 }
 
 func newProgress(c *cobra.Command, specs []*simulate.Spec) *progress {
 	var of []time.Duration
+	var names []string
 	for _, s := range specs {
 		of = append(of, s.Horizon)
+		name := fmt.Sprintf("seed %d", s.Seed)
+		if s.Configuration != "" {
+			name = s.Configuration + " with " + name
+		}
+		names = append(names, name)
 	}
+	out := c.ErrOrStderr()
 	if isQuiet(c) {
-		return progressTo(nil, false, of, time.Now)
+		out = nil
 	}
-	return progressTo(c.ErrOrStderr(), isTerminal(c.ErrOrStderr()), of, time.Now)
+	p := progressTo(out, out != nil && isTerminal(out), of, time.Now)
+	p.names = names
+	return p
 }
 
 func progressTo(out io.Writer, bar bool, of []time.Duration, now func() time.Time) *progress {
@@ -89,7 +101,7 @@ func (p *progress) told(run int, at simulate.Progress) {
 	if p.bar {
 		every = progressEvery
 	}
-	if p.out == nil || now.Sub(p.said) < every {
+	if p.out == nil || p.ending || now.Sub(p.said) < every {
 		return
 	}
 	p.said = now
@@ -112,6 +124,31 @@ func (p *progress) told(run int, at simulate.Progress) {
 	full := int(part * barWidth)
 	fmt.Fprintf(p.out, "\r\x1b[K%s%s %3.0f %%  %s of %s simulated, %s left (Ctrl-C reports what there is)",
 		strings.Repeat("█", full), strings.Repeat("░", barWidth-full), part*100, spanText(done), spanText(all), left)
+}
+
+// mostNamed is how many runs are named that are waited for.
+const mostNamed = 3
+
+// waits says after an interrupt which runs are waited for.
+func (p *progress) waits(runs []int) {
+	if p.out == nil || p.ending && !p.bar {
+		return // elsewhere than on a terminal once is enough
+	}
+	p.ending = true
+	var named []string
+	for i, run := range runs {
+		if i == mostNamed {
+			named = append(named, fmt.Sprintf("%d more", len(runs)-i))
+			break
+		}
+		named = append(named, fmt.Sprintf("%s, %.0f %%", p.names[run], 100*float64(p.at[run])/float64(p.of[run])))
+	}
+	text := fmt.Sprintf("ending: waiting for the results of %s (%s); interrupt again to leave them out", counted(len(runs), "run"), strings.Join(named, "; "))
+	if p.bar {
+		fmt.Fprintf(p.out, "\r\x1b[K%s", text)
+		return
+	}
+	fmt.Fprintln(p.out, text)
 }
 
 // done takes the bar away.

@@ -22,5 +22,14 @@ func TestProgressIsSaidWhereThereIsNoTerminal(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
+	out.Reset()
+	p.names = []string{"today with seed 1", "seed 2"}
+	p.waits([]int{0, 1})
+	p.told(1, simulate.Progress{At: 24 * time.Hour}) // nothing more about how long it would take
+	p.waits([]int{0})
+	const ending = "ending: waiting for the results of 2 runs (today with seed 1, 100 %; seed 2, 0 %); interrupt again to leave them out\n"
+	if out.String() != ending {
+		t.Errorf("got %q, want %q", out.String(), ending)
+	}
 	progressTo(nil, false, []time.Duration{time.Hour}, func() time.Time { return now.Add(time.Hour) }).told(0, simulate.Progress{At: time.Hour})
 }

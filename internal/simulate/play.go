@@ -37,6 +37,8 @@ const (
 	//
 	// Source: EC2 User Guide, Spot Instance interruption notices.
 	spotNotice = 2 * time.Minute
+	// stopEvery is how often a run asks whether it is to end early: a minute of many pods takes long.
+	stopEvery = 5 * time.Second
 	// history is how many changes of a resource the API keeps for watches that begin anew, which here are rare.
 	history = 2000
 )
@@ -239,10 +241,7 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 			r.sample()
 			told(Progress{since, r.s.Horizon})
 		}
-		next := now.Truncate(interruptEvery).Add(interruptEvery)
-		if at := now.Truncate(every).Add(every); at.Before(next) {
-			next = at
-		}
+		next := now.Truncate(stopEvery).Add(stopEvery) // a minute and every sample are at one of these
 		if at, ok := r.steps.Next(); ok && at.Before(next) {
 			next = at
 		}

@@ -21,6 +21,10 @@ import (
 const asWorker = "KERF_TEST_SIMULATE_WORKER"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asStub) != "" {
+		stub()
+		os.Exit(0)
+	}
 	if os.Getenv(asWorker) != "" {
 		if err := simulate.Work(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -1,19 +1,15 @@
 package simulate
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"os/exec"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/guard"
@@ -25,17 +21,18 @@ type Runner struct {
 	Command func() *exec.Cmd
 	// Parallel is how many run at a time; one for each processor if it is 0.
 	Parallel int
-	// Told, if set, hears how far each run is. It is called by one goroutine at a time.
+	// Told, if set, hears how far each run is. It is called by one goroutine at a time, and never at the same time as Waits.
 	Told func(run int, p Progress)
+	// Waits, if set, hears once ctx has ended which runs are waited for, and again whenever one of them is over.
+	Waits func(runs []int)
+	// Abandon ends those that run at once when it is closed; what they have is lost. Nil: they are always waited for.
+	Abandon <-chan struct{}
 }
 
-// patience is how long a worker that was told to end may take to write what it has.
-const patience = time.Minute
-
-// Run runs all and returns their results in the same order. When ctx ends, those that run are ended and return what they have;
-// results of those that had not begun are nil.
+// Run runs all and returns their results in the same order. When ctx ends no other run begins, runs that are nearly finished go on to
+// their end, and the others return what they have. Results of those that had not begun, or were abandoned, are nil.
 //
-// Errors: the first run that failed; the others are ended then.
+// Errors: the first run that failed; the others are lost then.
 func (r *Runner) Run(ctx context.Context, specs []*Spec) ([]*Result, error) {
 	for _, s := range specs {
 		if err := s.Check(); err != nil {
@@ -48,27 +45,57 @@ func (r *Runner) Run(ctx context.Context, specs []*Spec) ([]*Result, error) {
 	}
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
+	kill, killAll := context.WithCancel(context.Background())
+	defer killAll()
+	guard.Go("simulate.abandon", func() {
+		select {
+		case <-r.Abandon:
+			killAll()
+		case <-kill.Done():
+		}
+	})
 	results := make([]*Result, len(specs))
 	var mu sync.Mutex
 	var failed error
+	running := map[int]bool{}
+	waits := func() {
+		if r.Waits != nil && ctx.Err() != nil && failed == nil && len(running) > 0 {
+			r.Waits(slices.Sorted(maps.Keys(running)))
+		}
+	}
+	defer guard.AfterDone(ctx, "simulate.waits", func() {
+		mu.Lock()
+		defer mu.Unlock()
+		waits()
+	})()
 	next := make(chan int)
 	work := &guard.Group{}
 	for range min(n, len(specs)) {
 		work.Go("simulate.runs", func() error {
 			for i := range next {
-				out, err := r.one(within, specs[i], func(p Progress) {
+				if within.Err() != nil {
+					continue
+				}
+				mu.Lock()
+				running[i] = true
+				mu.Unlock()
+				w := &worker{spec: specs[i], began: time.Now(), told: func(p Progress) {
 					mu.Lock()
 					defer mu.Unlock()
 					if r.Told != nil {
 						r.Told(i, p)
 					}
-				})
+				}}
+				out, err := w.run(ctx, kill, r.Command())
 				mu.Lock()
 				results[i] = out
+				delete(running, i)
 				if err != nil && failed == nil {
 					failed = named(specs[i], err)
 					cancel()
+					killAll()
 				}
+				waits()
 				mu.Unlock()
 			}
 			return nil
@@ -98,97 +125,4 @@ func named(s *Spec, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", s.Configuration, err)
-}
-
-// one runs one Spec.
-func (r *Runner) one(ctx context.Context, s *Spec, told func(Progress)) (*Result, error) {
-	input, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	c := r.Command()
-	var stderr bytes.Buffer
-	c.Stdin, c.Stderr = bytes.NewReader(input), &stderr
-	// A run is one goroutine after the other as far as can be: with one processor it is, and others have theirs. It makes much that is
-	// soon of no use, so it collects that seldom as long as it is small, and as often as it must from the limit on.
-	c.Env = append(append(c.Environ(), "GOMAXPROCS=1", "GOGC=400", "GOMEMLIMIT=1GiB", "GODEBUG=randautoseed=0,asyncpreemptoff=1"), c.Env...)
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the caller, who tells it
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("start a process of its own: %w", err)
-	}
-	over := make(chan struct{})
-	defer close(over)
-	guard.Go("simulate.end", func() {
-		select {
-		case <-over:
-			return
-		case <-ctx.Done():
-		}
-		_ = c.Process.Signal(os.Interrupt)
-		select {
-		case <-over:
-		case <-time.After(patience):
-			_ = c.Process.Kill()
-		}
-	})
-	var last message
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			var m message
-			if jerr := json.Unmarshal(line, &m); jerr != nil {
-				break // it ended in the middle; its exit says why
-			}
-			if m.Progress != nil {
-				told(*m.Progress)
-			} else {
-				last = m
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
-	err = c.Wait()
-	switch {
-	case last.Refused:
-		return nil, &RefusedError{last.Error}
-	case last.Error != "":
-		return nil, errors.New(last.Error)
-	case last.Result != nil:
-		last.Result.Events = last.Events
-		return last.Result, nil
-	case ctx.Err() != nil:
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("its process ended with %w: %s", err, crash(stderr.String()))
-	}
-	return nil, errors.New("its process ended without a result")
-}
-
-// crash is what a process said last that ended badly: its panic, or its last lines. All of it is kept in a file, for a report.
-func crash(stderr string) string {
-	text := lastWords(stderr)
-	if f, err := os.CreateTemp("", "kerf-simulate-*.log"); err == nil {
-		defer f.Close()
-		if _, err := f.WriteString(stderr); err == nil {
-			text += " (all of it: " + f.Name() + ")"
-		}
-	}
-	return text
-}
-
-func lastWords(stderr string) string {
-	for line := range strings.Lines(stderr) {
-		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
-			return strings.TrimSpace(line)
-		}
-	}
-	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	return strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
