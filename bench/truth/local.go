@@ -22,6 +22,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/sim/simcluster/actors"
 	"github.com/kerf-sh/kerf/internal/simulate"
 	"github.com/kerf-sh/kerf/internal/simulate/drive"
+	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
 // manager says that no controller of the cluster looks after a Job: the driver begins and ends its pods.
