@@ -178,6 +178,9 @@ func (s *solver) whyUnavailable(p *pool, reqs requirement.Requirements, types ca
 			}
 		}
 	}
+	if len(words) > 1 || len(short) > 0 {
+		delete(words, catalog.WithoutSubnet) // how the class is, and no news, where something else is in the way
+	}
 	text = shortText(short)
 	for _, w := range sortedKeys(words) {
 		if text != "" {

@@ -59,3 +59,23 @@ func TestARefusalIsAValue(t *testing.T) {
 		t.Errorf("%+v", out.Unplaced)
 	}
 }
+
+// TestZonesWithoutASubnetAreNoSecondFault: they are named only where nothing else is in the way.
+func TestZonesWithoutASubnetAreNoSecondFault(t *testing.T) {
+	for why, want := range map[string]string{"quota exceeded": "can be launched now: quota exceeded", catalog.WithoutSubnet: "can be launched now: no subnet in zone"} {
+		p := shortOf(time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC), 0, 0)
+		for _, x := range p.Pools[0].Types {
+			x.Offerings[0].Available, x.Offerings[0].Unavailable, x.Offerings[0].Opens = false, why, time.Time{}
+			other := x.Offerings[0]
+			other.Zone, other.ZoneID, other.Unavailable = "us-east-1z", "use1-az9", catalog.WithoutSubnet
+			x.Offerings = append(x.Offerings, other)
+		}
+		out := pack.Solve(p)
+		if len(out.Unplaced) != 1 {
+			t.Fatalf("%d classes are unplaced", len(out.Unplaced))
+		}
+		if got := out.Unplaced[0].Reasons[0].Text(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q does not end with %q", got, want)
+		}
+	}
+}
