@@ -218,7 +218,10 @@ func (o *Overview) rest(ctx context.Context, out *Document) {
 		}
 	}
 	if o.from.Services != nil {
-		out.Services = append(out.Services, o.from.Services()...)
+		for _, s := range o.from.Services() {
+			s.Error = withoutSDK(s.Error)
+			out.Services = append(out.Services, s)
+		}
 	}
 	if o.from.Queue != nil {
 		out.Queue = o.from.Queue(ctx)

@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -80,19 +81,27 @@ func (t *Trouble) plainly() string {
 	return strings.TrimSuffix(withoutSDK(text), ".")
 }
 
+// sdkWords are what the SDK says of a call before it comes to what was wrong.
+var sdkWords = regexp.MustCompile(`operation error [^:]+: \w+(?:, |$)(?:exceeded maximum number of attempts, \d+, )?(?:https response error StatusCode: \d+, )?(?:request send failed, )?`)
+
 // withoutSDK leaves what the SDK says of a call out of an error, and all that AWS says where a missing permission is named already.
 func withoutSDK(text string) string {
-	before, after, ok := strings.Cut(text, ": operation error ")
-	_, said, known := strings.Cut(after, ", api error ")
-	switch {
-	case !ok:
+	at := sdkWords.FindStringIndex(text)
+	if at == nil {
 		return text
-	case strings.Contains(before, "missing permission"):
-		return before
-	case known:
-		return before + ": " + said
 	}
-	return text
+	before, after := strings.TrimSuffix(text[:at[0]], ": "), text[at[0]:]
+	said := text[at[1]:]
+	if _, code, known := strings.Cut(after, ", api error "); known {
+		said = code
+	}
+	switch {
+	case strings.Contains(before, "missing permission"), said == "":
+		return cmp.Or(before, text)
+	case before == "":
+		return said
+	}
+	return before + ": " + said
 }
 
 // refused names what EC2 refuses as a whole, and what to do; empty for a type in a zone that has no capacity, which is everyday.
