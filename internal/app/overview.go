@@ -78,7 +78,11 @@ func (d *deps) serveOverview(o *overview.Overview) []error {
 func (d *deps) closures() []overview.Closure {
 	out := []overview.Closure{}
 	for _, c := range d.provider.Unavailable() {
-		out = append(out, overview.Closure{Scope: c.Scope, CapacityType: c.CapacityType, Reason: c.Reason, Count: c.Count})
+		shown := overview.Closure{Scope: c.Scope, CapacityType: c.CapacityType, Reason: c.Reason, Count: c.Count, Opens: c.Opens.UTC()}
+		for _, q := range c.Quotas {
+			shown.Quotas = append(shown.Quotas, overview.Quota(q))
+		}
+		out = append(out, shown)
 	}
 	slices.SortFunc(out, func(a, b overview.Closure) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Scope+a.CapacityType+a.Reason, b.Scope+b.CapacityType+b.Reason))

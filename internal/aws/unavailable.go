@@ -40,10 +40,10 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 	}
 	switch f.Reason {
 	case awserr.ReasonSpotSLRCreationFailed:
-		p.unavailable.MarkCapacityType(catalog.Spot, offering.NotPermitted)
+		p.unavailable.MarkCapacityType(catalog.Spot, offering.NotPermitted, offering.Quota{})
 	case awserr.ReasonFleetQuotaExceeded:
 		// Says nothing of the pools; but asking for others is in vain as well.
-		p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota)
+		p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota, f.Quota())
 	case awserr.ReasonInsufficientFreeAddresses:
 		if f.SubnetID != "" {
 			p.ledger.Exhausted(f.SubnetID, f.Demand)
@@ -51,10 +51,10 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 		}
 	case awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
 		if f.InstanceType == "" {
-			p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota)
+			p.unavailable.MarkCapacityType(f.CapacityType, offering.NoQuota, f.Quota())
 			return
 		}
-		p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, p.vcpus(f.InstanceType))
+		p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, p.vcpus(f.InstanceType), f.Quota())
 	default:
 		if f.Class == cloud.Exhausted && f.InstanceType != "" {
 			p.unavailable.MarkPool(offering.Pool{

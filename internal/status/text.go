@@ -109,9 +109,10 @@ func (r *Report) times(p *overview.Problem) string {
 	}
 	if !p.Until.IsZero() {
 		out += ", until " + p.Until.UTC().Format("15:04:05 MST")
-		if left := p.Until.Sub(r.At); left > 0 {
-			out += " (in " + duration.HumanDuration(left) + ")"
-		}
+		out += r.in(p.Until)
+	}
+	if !p.RetryAt.IsZero() {
+		out += "; asked again at about " + p.RetryAt.UTC().Format("15:04:05 MST") + r.in(p.RetryAt)
 	}
 	return out
 }
@@ -121,6 +122,15 @@ func (r *Report) ago(t time.Time) string { return duration.HumanDuration(max(0, 
 func (r *Report) writeCost(b *strings.Builder) {
 	c := &r.Cost
 	var shares []string
+// in is how long it is until a time; empty once it has come.
+func (r *Report) in(t time.Time) string {
+	left := t.Sub(r.At)
+	if left <= 0 {
+		return ""
+	}
+	return " (in " + duration.HumanDuration(left) + ")"
+}
+
 	for _, s := range []struct {
 		name string
 		Share

@@ -114,6 +114,7 @@ func TestACauseHasWhatFollowsFromIt(t *testing.T) {
 	}
 	want := `PROBLEM  EC2NodeClass a: AMIsReady is not true
          no image
+		{Code: overview.NotAskedOfEC2, Level: overview.Warn, Title: "EC2 refuses spot launches", Since: d.At.Add(-time.Minute), RetryAt: d.At.Add(3 * time.Minute), Remedy: "raise it"},
          fix: r
          therefore: 3 pods wait, for 60s
 WARNING  AWS takes back 1 spot instance, until 12:01:30 UTC (in 90s)
@@ -124,3 +125,5 @@ WARNING  AWS takes back 1 spot instance, until 12:01:30 UTC (in 90s)
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}
 }
+WARNING  EC2 refuses spot launches, for 60s; asked again at about 12:03:00 UTC (in 3m)
+         fix: raise it

@@ -288,6 +288,9 @@ func (m *Model) problemDetail(p *overview.Problem) *detail {
 	d.head = append(d.head, "what to do:  "+p.Remedy)
 	if len(p.Follows) > 0 {
 		d.head = append(d.head, "", "what follows from it:")
+	if !p.RetryAt.IsZero() {
+		d.head = append(d.head, "asked again:  at about "+p.RetryAt.In(m.now.Location()).Format("15:04:05 MST")+left(p.RetryAt.Sub(m.now)))
+	}
 		for i := range p.Follows {
 			line := "  " + p.Follows[i].Title
 			if text := p.Follows[i].Text; text != "" {

@@ -1,20 +1,21 @@
 package fleet
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // quotaHint says which quotas were in the way, under the names by which they are raised. Empty when none was.
 func quotaHint(failures []PoolError) string {
 	var names []string
-	for _, f := range failures {
-		if name := quotaOf(f); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+	for i := range failures {
+		if q := failures[i].Quota(); q.Name != "" && !slices.Contains(names, q.String()) {
+			names = append(names, q.String())
 		}
 	}
 	if len(names) == 0 {
@@ -24,31 +25,35 @@ func quotaHint(failures []PoolError) string {
 	return "; to have more, raise in the console of Service Quotas for this region: " + strings.Join(names, ", ")
 }
 
-// quotaOf is the name of the quota that a pool failed for.
-//
-// Source: Service Quotas, service Amazon EC2, names of the quotas.
-func quotaOf(f PoolError) string {
+// Quota is the quota that a pool failed for; the zero value for another reason.
+func (f *PoolError) Quota() offering.Quota {
 	switch f.Reason {
 	case awserr.ReasonFleetQuotaExceeded:
-		return `"EC2 Fleets per Region"`
+		return offering.Quota{Name: "EC2 Fleets per Region"}
 	case awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
 	default:
-		return ""
+		return offering.Quota{}
 	}
-	if f.InstanceType == "" {
-		return "the vCPU quota of " + f.CapacityType + " instances"
+	q := offering.Quota{Name: "the vCPU quota of " + f.CapacityType + " instances"}
+	if f.InstanceType != "" {
+		q = offering.QuotaOf(f.CapacityType, f.InstanceType)
 	}
-	families := map[string]string{
-		"standard": "Standard (A, C, D, H, I, M, R, T, Z)", "g": "G and VT", "p": "P", "x": "X", "f": "F", "inf": "Inf", "trn": "Trn",
-		"dl": "DL", "u": "High Memory", "hpc": "HPC",
+	q.Limit = vCPULimit(f.Message)
+	return q
+}
+
+// limitOf finds the value of a quota in what EC2 says of it. It says that of on-demand instances only: "your current vCPU limit of 32".
+var limitOf = regexp.MustCompile(`vCPU limit of (\d{1,9})\b`)
+
+// vCPULimit is the value of a vCPU quota that EC2 names in a message; 0 where it names none.
+func vCPULimit(message string) int {
+	found := limitOf.FindStringSubmatch(message)
+	if found == nil {
+		return 0
 	}
-	group := offering.QuotaGroup(f.InstanceType)
-	name, known := families[group]
-	if !known {
-		name = group
+	n, err := strconv.Atoi(found[1])
+	if err != nil {
+		return 0
 	}
-	if f.CapacityType == catalog.Spot {
-		return `"All ` + name + ` Spot Instance Requests"`
-	}
-	return `"Running On-Demand ` + name + ` instances"`
+	return n
 }

@@ -76,7 +76,7 @@ func TestAPurchaseForgivesWhatIsOpenAndOpensNothing(t *testing.T) {
 	u := NewUnavailable(c.now)
 	p := spot("m5.large", "us-east-1a")
 	u.MarkPool(p, NoCapacity)
-	u.MarkQuota(catalog.Spot, "m5.large", 2)
+	u.MarkQuota(catalog.Spot, "m5.large", 2, QuotaOf(catalog.Spot, "m5.large"))
 	u.Launched(p, 2) // by the request that took the last one
 	if got := why(u, p, 2); got != NoCapacity {
 		t.Errorf("a pool that sold its last instance is closed for %q, want %q", got, NoCapacity)
@@ -84,13 +84,13 @@ func TestAPurchaseForgivesWhatIsOpenAndOpensNothing(t *testing.T) {
 	c.pass(3 * time.Minute)
 	u.Launched(p, 2)
 	u.MarkPool(p, NoCapacity)
-	u.MarkQuota(catalog.Spot, "m5.large", 2)
+	u.MarkQuota(catalog.Spot, "m5.large", 2, QuotaOf(catalog.Spot, "m5.large"))
 	if got := u.Snapshot().Opens().Sub(c.t); got != 3*time.Minute {
 		t.Errorf("what sold since is closed for %v, want the first wait", got)
 	}
 	c.pass(3 * time.Minute)
 	u.Launched(p, 1) // smaller than what the quota had no room for
-	u.MarkQuota(catalog.Spot, "m5.large", 2)
+	u.MarkQuota(catalog.Spot, "m5.large", 2, QuotaOf(catalog.Spot, "m5.large"))
 	if got := u.Snapshot().Opens().Sub(c.t); got != 6*time.Minute {
 		t.Errorf("a quota with room for less is closed for %v, want the second wait", got)
 	}
@@ -114,19 +114,21 @@ func TestWhatAMarkCloses(t *testing.T) {
 			[]ask{{spot("m5.large", "us-east-1a"), 2, Reclaimed}, {spot("m5.large", "us-east-1b"), 2, ""}, {spot("m5.xlarge", "us-east-1a"), 4, ""}, {od("m5.large"), 2, ""}},
 		},
 		"a quota closes what is as large, in all zones": {
-			func(u *Unavailable) { u.MarkQuota(catalog.OnDemand, "m5.4xlarge", 16) },
+			func(u *Unavailable) {
+				u.MarkQuota(catalog.OnDemand, "m5.4xlarge", 16, QuotaOf(catalog.OnDemand, "m5.4xlarge"))
+			},
 			[]ask{{od("c6i.8xlarge"), 32, NoQuota}, {od("m5.4xlarge"), 16, NoQuota}, {od("m5.2xlarge"), 8, ""}, {od("g5.4xlarge"), 16, ""}, {spot("m5.4xlarge", "us-east-1a"), 16, ""}},
 		},
 		"the smallest that hit the quota counts": {
 			func(u *Unavailable) {
-				u.MarkQuota(catalog.OnDemand, "m5.4xlarge", 16)
-				u.MarkQuota(catalog.OnDemand, "m5.large", 2)
-				u.MarkQuota(catalog.OnDemand, "m5.xlarge", 4)
+				u.MarkQuota(catalog.OnDemand, "m5.4xlarge", 16, QuotaOf(catalog.OnDemand, "m5.4xlarge"))
+				u.MarkQuota(catalog.OnDemand, "m5.large", 2, QuotaOf(catalog.OnDemand, "m5.large"))
+				u.MarkQuota(catalog.OnDemand, "m5.xlarge", 4, QuotaOf(catalog.OnDemand, "m5.xlarge"))
 			},
 			[]ask{{od("m5.large"), 2, NoQuota}, {od("t3.nano"), 1, ""}},
 		},
 		"a capacity type closes all of it": {
-			func(u *Unavailable) { u.MarkCapacityType(catalog.Spot, NotPermitted) },
+			func(u *Unavailable) { u.MarkCapacityType(catalog.Spot, NotPermitted, Quota{}) },
 			[]ask{{spot("m5.large", "us-east-1b"), 2, NotPermitted}, {od("m5.large"), 2, ""}},
 		},
 	} {
@@ -197,7 +199,7 @@ func TestASubnetClosesForThoseThatDemandAsMuch(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	want := []UnavailableCount{{Scope: "subnet", Reason: NoAddresses, Count: 1}}
+	want := []UnavailableCount{{Scope: "subnet", Reason: NoAddresses, Count: 1, Opens: u.Snapshot().Opens()}}
 	if diff := cmp.Diff(want, u.Snapshot().Counts()); diff != "" {
 		t.Errorf("unavailable (-want +got):\n%s", diff)
 	}
@@ -223,7 +225,7 @@ func TestReservedPoolsCloseAsOthersDo(t *testing.T) {
 		"a pool": func(u *Unavailable) {
 			u.MarkPool(Pool{CapacityType: catalog.Reserved, InstanceType: "m5.large", Zone: "z-a"}, NoCapacity)
 		},
-		"the number of fleets": func(u *Unavailable) { u.MarkCapacityType(catalog.Reserved, NoCapacity) },
+		"the number of fleets": func(u *Unavailable) { u.MarkCapacityType(catalog.Reserved, NoCapacity, Quota{}) },
 	} {
 		u := NewUnavailable(newClock().now)
 		mark(u)

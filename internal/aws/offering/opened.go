@@ -13,40 +13,62 @@ type UnavailableCount struct {
 	// three and for a subnet.
 	Scope, CapacityType, Reason string
 	Count                       int
+	// Opens is when the first of them may be asked for again.
+	Opens time.Time
+	// Quotas are those that are used up, sorted by name, where the reason is NoQuota.
+	Quotas []Quota
 }
 
 // Counts are how much is closed, by scope, capacity type and reason.
 func (s *Snapshot) Counts() []UnavailableCount {
-	count := map[UnavailableCount]int{}
+	type kind struct{ scope, capacityType, reason string }
+	count := map[kind]*UnavailableCount{}
+	add := func(n int, scope, capacityType string, c unavailability) {
+		k := kind{scope, capacityType, c.reason}
+		of := count[k]
+		if of == nil {
+			of = &UnavailableCount{Scope: scope, CapacityType: capacityType, Reason: c.reason, Opens: c.until}
+			count[k] = of
+		}
+		of.Count += n
+		if c.until.Before(of.Opens) {
+			of.Opens = c.until
+		}
+		if c.quota.Name != "" {
+			of.Quotas = append(of.Quotas, c.quota)
+		}
+	}
 	for p, c := range s.pools {
-		count[UnavailableCount{Scope: "pool", CapacityType: p.CapacityType, Reason: c.reason}]++
+		add(1, "pool", p.CapacityType, c)
 	}
 	for q, c := range s.quotas {
-		count[UnavailableCount{Scope: "quota", CapacityType: q.capacityType, Reason: c.reason}]++
+		add(1, "quota", q.capacityType, c)
 	}
 	seen := map[string]bool{}
 	for key, c := range s.subnets {
-		if !seen[key.id] { // one subnet, whatever it can't give
-			count[UnavailableCount{Scope: "subnet", Reason: c.reason}]++
+		one := 1
+		if seen[key.id] {
+			one = 0 // one subnet, whatever it can't give
 		}
 		seen[key.id] = true
+		add(one, "subnet", "", c)
 	}
 	for t, c := range s.capacityTypes {
-		count[UnavailableCount{Scope: "capacity-type", CapacityType: t, Reason: c.reason}]++
+		add(1, "capacity-type", t, c)
 	}
 	for _, c := range s.classes {
-		count[UnavailableCount{Scope: "class", Reason: c.reason}]++
+		add(1, "class", "", c)
 	}
 	for _, c := range s.groups {
-		count[UnavailableCount{Scope: "placement-group", Reason: c.reason}]++
+		add(1, "placement-group", "", c)
 	}
 	for _, c := range s.zones {
-		count[UnavailableCount{Scope: "zone", Reason: c.reason}]++
+		add(1, "zone", "", c)
 	}
 	out := make([]UnavailableCount, 0, len(count))
-	for c, n := range count {
-		c.Count = n
-		out = append(out, c)
+	for _, c := range count {
+		slices.SortFunc(c.Quotas, func(a, b Quota) int { return cmp.Compare(a.Name, b.Name) })
+		out = append(out, *c)
 	}
 	slices.SortFunc(out, func(a, b UnavailableCount) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Reason, b.Reason))

@@ -32,14 +32,14 @@ func TestWatchersAreToldOfClosingAndOpeningAtOnce(t *testing.T) {
 		u.MarkPool(spot("m5.large", "us-east-1a"), NoCapacity)
 		synctest.Wait()
 		time.Sleep(time.Minute)
-		u.MarkQuota(catalog.OnDemand, "p5.48xlarge", 192)
+		u.MarkQuota(catalog.OnDemand, "p5.48xlarge", 192, Quota{"Running On-Demand P instances", "L-417A185B", 96})
 		synctest.Wait()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		cancel()
 		<-done
-		pool := UnavailableCount{"pool", catalog.Spot, NoCapacity, 1}
-		quota := UnavailableCount{"quota", catalog.OnDemand, NoQuota, 1}
+		pool := UnavailableCount{"pool", catalog.Spot, NoCapacity, 1, began.Add(firstWait), nil}
+		quota := UnavailableCount{"quota", catalog.OnDemand, NoQuota, 1, began.Add(time.Minute + firstWait), []Quota{{"Running On-Demand P instances", "L-417A185B", 96}}}
 		want := []told{
 			{0, false, []UnavailableCount{pool}},
 			{time.Minute, false, []UnavailableCount{pool, quota}},

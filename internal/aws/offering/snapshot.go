@@ -1,7 +1,6 @@
 package offering
 
 import (
-	"strings"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/aws/network"
@@ -62,24 +61,4 @@ func (s *Snapshot) SubnetClosed(id string, d network.Demand) bool {
 		}
 	}
 	return false
-}
-
-// QuotaGroup names the families that share a vCPU quota with a type.
-//
-// Source: EC2 service quotas, "Running On-Demand … instances" and "All … Spot Instance Requests".
-func QuotaGroup(instanceType string) string {
-	end := strings.IndexFunc(instanceType, func(r rune) bool { return r < 'a' || r > 'z' })
-	if end < 0 {
-		end = len(instanceType)
-	}
-	switch letters := instanceType[:end]; letters {
-	case "f", "p", "x", "inf", "trn", "dl", "u", "hpc":
-		return letters
-	case "g", "gr", "vt":
-		return "g"
-	case "mac":
-		return letters
-	default:
-		return "standard"
-	}
 }

@@ -57,6 +57,8 @@ type unavailability struct {
 	reason   string
 	wait     time.Duration
 	minVCPUs int
+	// quota is what is used up, where the reason is NoQuota.
+	quota Quota
 	// retried is set where pods wait for what is closed, early where it was cut short for them; see Retry.
 	retried, early bool
 }
@@ -103,9 +105,9 @@ func (u *Unavailable) MarkPool(p Pool, reason string) {
 	mark(u, u.pools, p, unavailability{reason: reason})
 }
 
-// MarkQuota closes all types of the quota group of a type that have at least as many vCPUs.
-func (u *Unavailable) MarkQuota(capacityType, instanceType string, vcpus int) {
-	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, unavailability{reason: NoQuota, minVCPUs: vcpus})
+// MarkQuota closes all types of the quota group of a type that have at least as many vCPUs. q is the quota.
+func (u *Unavailable) MarkQuota(capacityType, instanceType string, vcpus int, q Quota) {
+	mark(u, u.quotas, quotaKey{capacityType, QuotaGroup(instanceType)}, unavailability{reason: NoQuota, minVCPUs: vcpus, quota: q})
 }
 
 // MarkSubnet closes a subnet that could not meet an instance's demand, for all instances that demand as much. A zone is closed
@@ -115,9 +117,9 @@ func (u *Unavailable) MarkSubnet(id string, d network.Demand) {
 }
 
 // MarkCapacityType closes a whole capacity type: NotPermitted when the account may not use spot, NoQuota when it may have
-// no more fleets.
-func (u *Unavailable) MarkCapacityType(capacityType, reason string) {
-	mark(u, u.capacityTypes, capacityType, unavailability{reason: reason})
+// no more fleets. q is the quota, if it is for one.
+func (u *Unavailable) MarkCapacityType(capacityType, reason string, q Quota) {
+	mark(u, u.capacityTypes, capacityType, unavailability{reason: reason, quota: q})
 }
 
 // Launched tells that a pool had capacity, and its quota room for so many vCPUs: if they are open, they are forgiven. What

@@ -47,7 +47,7 @@ func TestUpdatingIsAssembling(t *testing.T) {
 			case 2:
 				c.pass(rapid.SampledFrom([]time.Duration{time.Second, 4 * time.Minute}).Draw(t, "time"))
 			case 3:
-				u.MarkQuota(pool.CapacityType, pool.InstanceType, rapid.IntRange(1, 8).Draw(t, "vcpus"))
+				u.MarkQuota(pool.CapacityType, pool.InstanceType, rapid.IntRange(1, 8).Draw(t, "vcpus"), Quota{})
 			case 4:
 				u.MarkSubnet(rapid.SampledFrom(subnets).Draw(t, "subnet").ID, network.Demand{})
 			default:

@@ -209,6 +209,19 @@ type Closure struct {
 	CapacityType string `json:"capacityType,omitempty"`
 	Reason       string `json:"reason"`
 	Count        int    `json:"count"`
+	// Opens is when the first of them may be asked for again.
+	Opens time.Time `json:"opens,omitzero"`
+	// Quotas are those of the account that are used up, if it is for one.
+	Quotas []Quota `json:"quotas,omitempty"`
+}
+
+// Quota is a quota of the account in the region.
+type Quota struct {
+	// Name and Code are those of Service Quotas; Code is empty where it is not known.
+	Name string `json:"name"`
+	Code string `json:"code,omitempty"`
+	// Limit is how many vCPUs it allows; 0 where EC2 did not say.
+	Limit int `json:"limit,omitempty"`
 }
 
 // Stall is a drain that waits for a pod which may not be evicted.

@@ -22,6 +22,8 @@ type Problem struct {
 	// Since is the zero time where it is not known; Until is set where it ends by itself.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
+	// RetryAt is when Kerf asks AWS again by itself; the zero time where that is not known.
+	RetryAt time.Time `json:"retryAt,omitzero"`
 	// Kind and Object name what it is about, a pod as namespace/name. Both are empty where it is the cluster as a whole.
 	Kind   string `json:"kind,omitempty"`
 	Object string `json:"object,omitempty"`
@@ -151,7 +153,7 @@ func problems(d *Document, b behind) []Problem {
 	}
 	for _, c := range d.Closures {
 		if title, remedy := c.refused(); title != "" {
-			out.add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.Reason, Kind: kindEC2, Object: c.Scope, Remedy: remedy})
+			out.add(Problem{Code: NotAskedOfEC2, Level: Warn, Title: title, Text: c.why(), RetryAt: c.Opens, Kind: kindEC2, Object: c.Scope, Remedy: remedy})
 		}
 	}
 	out.withoutNode(d, &b)
@@ -250,6 +252,7 @@ func (f *found) withoutNode(d *Document, b *behind) {
 		case key == shortage:
 			p.Title = counted(g.pods, "pod waits", "pods wait") + ": EC2 has no " + g.lacks() + " for " + them(g.pods)
 			p.Text = cmp.Or(g.why, asked(d.Closures))
+			p.RetryAt = g.opens()
 			p.Remedy = "wait, or allow more instance types, zones or capacity types in the NodePool; " + p.Remedy
 		case key.kind == kindPool:
 			p.Text = "" // the pool's own line says it
@@ -282,7 +285,7 @@ func asked(closures []Closure) string {
 	if n == 0 {
 		return ""
 	}
-	return "EC2 has no capacity now for " + counted(n, "instance type in a zone", "instance types in their zones") + " that Kerf asked for; it asks for others, and for these again after some minutes"
+	return "EC2 has no capacity now for " + counted(n, "instance type in a zone", "instance types in their zones") + " that Kerf asked for; it asks for others, and for these again later"
 }
 
 // lacks names the capacity that is short.
@@ -295,6 +298,16 @@ func (g *group) lacks() string {
 	}
 	slices.Sort(types)
 	return strings.TrimSpace(strings.Join(types, " or ") + " capacity")
+}
+
+// opens is when the first of the capacity that is short may be asked for again.
+func (g *group) opens() (at time.Time) {
+	for _, c := range g.short {
+		if at.IsZero() || c.Opens.Before(at) {
+			at = c.Opens
+		}
+	}
+	return at
 }
 
 // scopeOffering is the scope of closures that are about an instance type in a zone.

@@ -138,8 +138,20 @@ func TestProblems(t *testing.T) {
 			},
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "VcpuLimitExceeded"}}}},
 			want: []string{
-				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise the quota of vCPUs in the AWS console, Service Quotas; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"> problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: VcpuLimitExceeded; kerf explain pod a/b",
+			},
+		},
+		"quotas of which the names are known, with the value that EC2 says": {
+			d: Document{Closures: []Closure{
+				{Scope: "quota", CapacityType: "on-demand", Reason: "quota exceeded", Count: 1, Opens: now.Add(3 * time.Minute), Quotas: []Quota{{"Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", "L-1216C47A", 32}}},
+				{Scope: "quota", CapacityType: "spot", Reason: "quota exceeded", Count: 2, Opens: now.Add(time.Minute), Quotas: []Quota{{"All G and VT Spot Instance Requests", "L-3819A6DF", 0}, {"All P Spot Instance Requests", "L-7212CCBC", 0}}},
+				{Scope: "capacity-type", CapacityType: "spot", Reason: "quota exceeded", Count: 1, Quotas: []Quota{{Name: "EC2 Fleets per Region"}}},
+			}},
+			want: []string{
+				`warning LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", code L-1216C47A: 32 vCPUs; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:03:00`,
+				`warning LaunchesRefused EC2 quota: EC2 refuses spot launches: 2 quotas of the account are reached; quota "All G and VT Spot Instance Requests", code L-3819A6DF` + "\n" + `quota "All P Spot Instance Requests", code L-7212CCBC; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; aws service-quotas get-service-quota --service-code ec2 --quota-code L-3819A6DF; aws service-quotas get-service-quota --service-code ec2 --quota-code L-7212CCBC; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:01:00`,
+				`warning LaunchesRefused EC2 capacity-type: EC2 refuses spot launches: a quota of the account is reached; quota "EC2 Fleets per Region"; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; kubectl get events -A --field-selector reason=QuotaExceeded`,
 			},
 		},
 		"a refusal of another capacity type, and one whose words are part of others, are no cause": {
@@ -150,13 +162,13 @@ func TestProblems(t *testing.T) {
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "quota exceeded"}}}},
 			want: []string{
 				"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/b",
-				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise the quota of vCPUs in the AWS console, Service Quotas; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"warning LaunchesRefused EC2 class: EC2 refuses launches of 1 EC2NodeClass; quota; kerf doctor",
 			},
 		},
 		"capacity that is short, and pods that wait for it": {
 			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}}, Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
-			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again after some minutes; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again later; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
 		},
 		"capacity that is short: the pods are told of while the next node is tried, too": {
 			d: Document{
@@ -166,15 +178,15 @@ func TestProblems(t *testing.T) {
 			coming: []*known{
 				comingNode("tried", false, now, old, "b"), comingNode("launched", true, now, old, "d"), comingNode("first", false, now, now.Add(-time.Second), "e"),
 			},
-			want: []string{"problem PodsWithoutNode Pod a/b: 2 pods wait: EC2 has no spot capacity for them; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again after some minutes; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+			want: []string{"problem PodsWithoutNode Pod a/b: 2 pods wait: EC2 has no spot capacity for them; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again later; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
 		},
 		"no capacity at all, as the decision says; on-demand has it": {
 			d: Document{
-				Closures: []Closure{{Scope: "pool", CapacityType: "on-demand", Reason: "other", Count: 1}, {Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}},
+				Closures: []Closure{{Scope: "pool", CapacityType: "on-demand", Reason: "other", Count: 1, Opens: now.Add(time.Second)}, {Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9, Opens: now.Add(20 * time.Second)}},
 				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 1, Since: old, Why: "none can be launched now"}},
 			},
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "spot", Why: "insufficient capacity"}}}},
-			want:  []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; none can be launched now; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+			want:  []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; none can be launched now; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b; again at 12:00:20"},
 		},
 		"a permission that is missing: all launches are one problem, with their pods": {
 			d: Document{Troubles: []Trouble{
@@ -277,7 +289,11 @@ func comingNode(claim string, launched bool, created, waiting time.Time, pods ..
 }
 
 func line(p Problem) string {
-	return string(p.Level) + " " + p.Code + " " + p.Kind + " " + p.Object + ": " + strings.Join([]string{p.Title, p.Text, p.Remedy}, "; ")
+	text := string(p.Level) + " " + p.Code + " " + p.Kind + " " + p.Object + ": " + strings.Join([]string{p.Title, p.Text, p.Remedy}, "; ")
+	if !p.RetryAt.IsZero() {
+		text += p.RetryAt.Format("; again at 15:04:05")
+	}
+	return text
 }
 
 // TestThePageHasEveryCode: docs/watch.md says of each code when it is there and what to do first.

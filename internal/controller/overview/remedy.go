@@ -106,18 +106,57 @@ func withoutSDK(text string) string {
 
 // refused names what EC2 refuses as a whole, and what to do; empty for a type in a zone that has no capacity, which is everyday.
 func (c *Closure) refused() (title, remedy string) {
-	switch c.Scope {
+	switch kind := strings.TrimSpace(c.CapacityType + " launches"); c.Scope {
 	case "quota":
-		kind := strings.TrimSpace(c.CapacityType + " launches")
-		return "EC2 refuses " + kind + ": a quota of the account is reached", "raise the quota of vCPUs in the AWS console, Service Quotas; kubectl get events -A --field-selector reason=" + events.QuotaExceeded
+		return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise()
 	case "subnet":
 		return "EC2 refuses launches in " + counted(c.Count, "subnet", "subnets"), "add subnets, or larger ones, that spec.subnetSelectorTerms selects; kerf doctor"
 	case "capacity-type":
-		return "EC2 refuses " + c.CapacityType + " launches", "kerf doctor"
+		if len(c.Quotas) > 0 {
+			return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise()
+		}
+		return "EC2 refuses " + kind, "kerf doctor"
 	case "class":
 		return "EC2 refuses launches of " + counted(c.Count, "EC2NodeClass", "EC2NodeClasses"), "kerf doctor"
 	}
 	return "", ""
+}
+
+func quotas(n int) string {
+	if n > 1 {
+		return fmt.Sprint(n, " quotas of the account are reached")
+	}
+	return "a quota of the account is reached"
+}
+
+// why says what EC2 refuses for: the quotas that are reached, where it is for some.
+func (c *Closure) why() string {
+	if len(c.Quotas) == 0 {
+		return c.Reason
+	}
+	var all []string
+	for _, q := range c.Quotas {
+		text := `quota "` + q.Name + `"`
+		if q.Code != "" {
+			text += ", code " + q.Code
+		}
+		if q.Limit > 0 {
+			text += ": " + counted(q.Limit, "vCPU", "vCPUs")
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
+}
+
+// raise is what to do about quotas that are reached.
+func (c *Closure) raise() string {
+	out := "raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool"
+	for _, q := range c.Quotas {
+		if q.Code != "" {
+			out += "; aws service-quotas get-service-quota --service-code ec2 --quota-code " + q.Code
+		}
+	}
+	return out + "; kubectl get events -A --field-selector reason=" + events.QuotaExceeded
 }
 
 // cost is what nodes cost that nobody can use, as a clause; empty where that is not known.

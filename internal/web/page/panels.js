@@ -22,7 +22,7 @@ function list(items, make, first = 8) {
 }
 
 /** What to do: sentences, and commands as code. */
-export const todo = (remedy) => [el('strong', { class: 'todo' }, 'what to do: '), remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl) /.test(r) ? el('code', {}, r) : r])];
+export const todo = (remedy) => [el('strong', { class: 'todo' }, 'what to do: '), remedy.split('; ').flatMap((r, i) => [i ? '; ' : '', /^(kerf|kubectl|aws) /.test(r) ? el('code', {}, r) : r])];
 
 const classWords = (number) => { const c = model.classes[number]; return c ? `${c.namespace}/${c.name}` : 'pods'; };
 
@@ -54,10 +54,11 @@ export function panels({ openPod, openNode, openDecision }) {
     el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ' ', countdown(p.until), ` left, until ${clock(p.until)}`) : '',
     p.text ? el('div', { class: 'text' }, linked(p)) : '', p.kind === 'Node' && model.nodes.has(p.object) && !p.text?.includes(p.object) ? el('div', {}, node(p.object)) : '',
     el('div', {}, todo(p.remedy)), p.kind === 'Pod' ? el('div', {}, why(p.object, p)) : '',
+    p.retryAt ? el('span', { class: 'when' }, ` · asked again at about ${clock(p.retryAt)} (`, countdown(p.retryAt), ')') : '',
     p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
       el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
       f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object, p)) : '')))] : '');
-  put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])]), () => (wrong.length === 0 ? none('None.') : list(wrong, card)));
+  put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.retryAt, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])]), () => (wrong.length === 0 ? none('None.') : list(wrong, card)));
 
   const taken = d.interruptions || [];
   document.getElementById('s-interruptions').hidden = taken.length === 0;
@@ -118,7 +119,7 @@ export function panels({ openPod, openNode, openDecision }) {
     else items.push(el('li', { class: 'warn' }, 'No interruption queue is set: spot instances end without warning. kerf stack writes one.'));
     const down = d.services.filter((s) => !s.answers);
     items.push(el('li', { class: down.length ? 'bad' : '' }, down.length ? `No answer: ${down.map((s) => s.name).join(', ')}.` : `${count(d.services.length, 'service')} called, and all answer: ${d.services.map((s) => s.name).join(', ')}.`));
-    for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, ...(scopes[c.scope] || [c.scope]))}${c.capacityType ? ` (${c.capacityType})` : ''}: ${c.reason}`));
+    for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, ...(scopes[c.scope] || [c.scope]))}${c.capacityType ? ` (${c.capacityType})` : ''}: ${c.quotas?.map((q) => q.name).join(', ') || c.reason}${c.opens ? `; asked again from ${clock(c.opens)} on` : ''}`));
     if (!d.closures.length && !down.some((s) => s.name === 'ec2')) items.push(el('li', {}, 'No capacity is known to be short.'));
     return list(items, (x) => x);
   });
