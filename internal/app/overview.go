@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,7 +44,10 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 			return out
 		},
 	})
-	d.events.Heard = out.Heard
+	d.events.Heard = func(object runtime.Object, eventType, reason, message string) {
+		out.Heard(object, eventType, reason, message)
+		d.ring.Heard(object, reason, message)
+	}
 	if d.overview != nil {
 		d.overview(out)
 	}

@@ -211,8 +211,11 @@ func (m *Model) blockedEntry(i int) entry {
 func (m *Model) decisionEntry(i int) entry {
 	s := &m.doc.Decisions[i]
 	e := entry{cells: []string{m.clock(s.At), s.ID, s.Text()}}
-	if s.Unplaced > 0 {
+	switch {
+	case s.Unplaced > 0:
 		e.level = overview.Bad
+	case s.Outcome != nil && s.Outcome.Refused > 0:
+		e.level = overview.Warn
 	}
 	e.open = func() *detail {
 		d := &detail{
@@ -285,12 +288,12 @@ func (m *Model) problemDetail(p *overview.Problem) *detail {
 	if !p.Until.IsZero() {
 		d.head = append(d.head, "until:   "+p.Until.In(m.now.Location()).Format("2006-01-02 15:04:05 MST")+left(p.Until.Sub(m.now)))
 	}
-	d.head = append(d.head, "what to do:  "+p.Remedy)
-	if len(p.Follows) > 0 {
-		d.head = append(d.head, "", "what follows from it:")
 	if !p.RetryAt.IsZero() {
 		d.head = append(d.head, "asked again:  at about "+p.RetryAt.In(m.now.Location()).Format("15:04:05 MST")+left(p.RetryAt.Sub(m.now)))
 	}
+	d.head = append(d.head, "what to do:  "+p.Remedy)
+	if len(p.Follows) > 0 {
+		d.head = append(d.head, "", "what follows from it:")
 		for i := range p.Follows {
 			line := "  " + p.Follows[i].Title
 			if text := p.Follows[i].Text; text != "" {

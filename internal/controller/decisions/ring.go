@@ -45,6 +45,8 @@ type Ring struct {
 	kept    *disrupt.Decision // see SetDisruption
 	nodes   Nodes             // see SetNodes
 	pods    Pods              // nil until SetPods
+	fates   map[string]fate   // by NodeClaim; see Heard
+	fated   []string          // their names, those first heard of first
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
@@ -73,7 +75,8 @@ type Summary struct {
 	NewNodes   int       `json:"newNodes"`
 	// NodeClaims that were made, in the order of the plan.
 	NodeClaims []string         `json:"nodeClaims,omitempty"`
-	Placed     int              `json:"placed"` // on nodes that exist or are in flight
+	Outcome    *Outcome         `json:"outcome,omitempty"` // what became of these
+	Placed     int              `json:"placed"`            // on nodes that exist or are in flight
 	Unplaced   int              `json:"unplaced"`
 	Price      catalog.MicroUSD `json:"price"` // of the new nodes, per hour
 	// Moves is how many were begun, where it was asked which nodes go.
@@ -89,6 +92,9 @@ func (s *Summary) Text() string {
 	var words []string
 	if s.NewNodes > 0 {
 		words = append(words, "launch "+plan.Count(s.NewNodes, "node")+" for "+plan.Dollars(s.Price)+"/h")
+		if s.Outcome != nil {
+			words[0] += " (" + s.Outcome.Text() + ")"
+		}
 	}
 	if s.Placed > 0 {
 		words = append(words, plan.Count(s.Placed, "pod")+" on nodes that exist")
@@ -272,7 +278,9 @@ func (r *Ring) List() []Summary {
 	defer r.mu.Unlock()
 	r.settle()
 	for _, e := range slices.Backward(r.entries) {
-		out = append(out, e.Summary)
+		s := e.Summary
+		s.Outcome = r.outcome(s.NodeClaims)
+		out = append(out, s)
 	}
 	return out
 }

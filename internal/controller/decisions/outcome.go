@@ -1,0 +1,130 @@
+package decisions
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/events"
+)
+
+// Outcome is what became of the NodeClaims that a decision made, by their numbers. A NodeClaim that was refused is gone, and its pods
+// are decided on again.
+type Outcome struct {
+	Asked    int `json:"asked,omitempty"` // EC2 has not answered yet
+	Launched int `json:"launched,omitempty"`
+	Refused  int `json:"refused,omitempty"`
+	Ended    int `json:"ended,omitempty"` // they were launched, and are gone
+	// Why is why the last of those that were refused was.
+	Why string `json:"why,omitempty"`
+}
+
+// Text says it in some words.
+func (o *Outcome) Text() string {
+	var words []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{o.Launched, "launched"}, {o.Asked, "asked for now"}, {o.Refused, "refused"}, {o.Ended, "ended since"}} {
+		if x.n > 0 {
+			words = append(words, fmt.Sprint(x.n, " ", x.what))
+		}
+		if x.what == "refused" && x.n > 0 && o.Why != "" {
+			words[len(words)-1] += ": " + o.Why
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// fate is what became of a NodeClaim; one that nothing was heard of is being asked for.
+type fate struct {
+	launched, refused, ended bool
+	why                      string
+}
+
+// fatesMost is of how many NodeClaims it is remembered: those of some decisions of the largest clusters.
+const fatesMost = 10_000
+
+// refusals are the reasons of events by which a NodeClaim is given up that had no instance.
+var refusals = map[string]bool{events.InsufficientCapacityError: true, events.NodeClassNotReady: true, events.LaunchTimeout: true}
+
+// Heard takes in an event that the controller wrote: those of NodeClaims tell what became of them. It does not block.
+func (r *Ring) Heard(object runtime.Object, reason, message string) {
+	claim, ok := object.(*karpv1.NodeClaim)
+	if r == nil || !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, known := r.fates[claim.Name]
+	switch {
+	case reason == events.Launched && strings.HasPrefix(message, "launched "): // others tell of the condition
+		f.launched = true
+	case refusals[reason]:
+		f.refused, f.why = true, inShort(message)
+	case reason == events.Finalized:
+		f.ended = true
+	default:
+		return
+	}
+	if !known {
+		if r.fates == nil {
+			r.fates = map[string]fate{}
+		}
+		r.fated = append(r.fated, claim.Name)
+		if over := len(r.fated) - fatesMost; over > 0 {
+			for _, name := range r.fated[:over] {
+				delete(r.fates, name)
+			}
+			r.fated = append([]string(nil), r.fated[over:]...)
+		}
+	}
+	r.fates[claim.Name] = f
+}
+
+// outcome is what became of NodeClaims; nil for none. Callers hold mu.
+func (r *Ring) outcome(claims []string) *Outcome {
+	if len(claims) == 0 {
+		return nil
+	}
+	out := &Outcome{}
+	for _, name := range claims {
+		switch f := r.fates[name]; {
+		case f.refused:
+			out.Refused++
+			out.Why = f.why
+		case f.ended:
+			out.Ended++
+		case f.launched:
+			out.Launched++
+		default:
+			out.Asked++
+		}
+	}
+	return out
+}
+
+// code is an error code of EC2 at the beginning of what it said, such as VcpuLimitExceeded.
+var code = regexp.MustCompile(`^[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z.]*`)
+
+// whyMost is how long a reason may be in a list, in bytes.
+const whyMost = 120
+
+// inShort is EC2's error code, where a message of a failed launch has one, else its first sentence.
+func inShort(message string) string {
+	text := message
+	if _, said, ok := strings.Cut(message, ": creating a fleet: "); ok {
+		text = said
+	}
+	if c := code.FindString(text); c != "" {
+		return c
+	}
+	text, _, _ = strings.Cut(text, "; ")
+	if len(text) > whyMost {
+		text = strings.ToValidUTF8(text[:whyMost], "") + "…"
+	}
+	return text
+}
