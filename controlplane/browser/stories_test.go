@@ -176,6 +176,7 @@ func TestStories(t *testing.T) {
 		s.apply(deployment("odd", 3, "1", "1Gi", "nodeSelector: {kubernetes.io/arch: s390x}"))
 		s.says("s-problems", "3 pods wait and no node is on its way")
 		s.says("s-waiting", "3 × default/odd")
+		s.says("s-waiting", "see the problem: 3 pods wait and no node is on its way") // which gives the reason
 		s.pictures("stuck-list")
 		must(s, s.Click(`#s-waiting button.link`))
 		s.says("detail", "no node is on its way") // what is wrong now stands before what was decided
@@ -193,6 +194,8 @@ func TestStories(t *testing.T) {
 		s.apply(deployment("late", 8, "2", "2Gi", ""))
 		s.says("s-aws", "Not asked for now")
 		s.says("s-problems", "EC2 has no capacity")
+		s.says("s-problems", "asked again at about")
+		s.says("s-decisions", "refused:")
 		s.pictures("no-capacity")
 		must(s, s.aws.ClearFaults(t.Context()))
 		s.remove("late")

@@ -77,10 +77,15 @@ func (r *Report) Verdict() string {
 		return plan.Count(bad, "problem") + ", " + plan.Count(warnings, "warning")
 	case bad > 0:
 		return plan.Count(bad, "problem")
-	case warnings > 0:
-		return "healthy, " + plan.Count(warnings, "warning")
 	}
-	return "healthy"
+	out := "healthy"
+	if warnings > 0 {
+		out += ", " + plan.Count(warnings, "warning")
+	}
+	if r.Pods.Waiting > 0 { // the page says the same (verdict in words.js)
+		out += ", " + plan.Count(r.Pods.Waiting, "pod") + " on the way"
+	}
+	return out
 }
 
 func (r *Report) writeProblems(b *strings.Builder) {
@@ -101,7 +106,7 @@ func (r *Report) writeProblems(b *strings.Builder) {
 	}
 }
 
-// times says since when, and until when.
+// times says since when, until when, and when AWS is asked again.
 func (r *Report) times(p *overview.Problem) string {
 	out := ""
 	if !p.Since.IsZero() {
@@ -117,11 +122,6 @@ func (r *Report) times(p *overview.Problem) string {
 	return out
 }
 
-func (r *Report) ago(t time.Time) string { return duration.HumanDuration(max(0, r.At.Sub(t))) }
-
-func (r *Report) writeCost(b *strings.Builder) {
-	c := &r.Cost
-	var shares []string
 // in is how long it is until a time; empty once it has come.
 func (r *Report) in(t time.Time) string {
 	left := t.Sub(r.At)
@@ -131,6 +131,11 @@ func (r *Report) in(t time.Time) string {
 	return " (in " + duration.HumanDuration(left) + ")"
 }
 
+func (r *Report) ago(t time.Time) string { return duration.HumanDuration(max(0, r.At.Sub(t))) }
+
+func (r *Report) writeCost(b *strings.Builder) {
+	c := &r.Cost
+	var shares []string
 	for _, s := range []struct {
 		name string
 		Share
@@ -201,6 +206,8 @@ func (r *Report) writeWaiting(b *strings.Builder, most int) {
 		switch {
 		case w.Node != "":
 			fmt.Fprintf(b, "room is kept%s on %s\n", first(w.Count), w.Node)
+		case w.Why != "" && r.said(w.Why):
+			b.WriteString("see the problem above\n")
 		case w.Why != "":
 			fmt.Fprintf(b, "%s\n", w.Why)
 		default:
@@ -211,6 +218,11 @@ func (r *Report) writeWaiting(b *strings.Builder, most int) {
 	if listed := r.listed(); listed < r.Pods.Waiting && most > few {
 		fmt.Fprintf(b, "  and %s that the controller does not list\n", plan.Count(r.Pods.Waiting-listed, "more pod"))
 	}
+}
+
+// said reports whether a problem that is written gives a reason already.
+func (r *Report) said(why string) bool {
+	return slices.ContainsFunc(r.Problems, func(p overview.Problem) bool { return p.Text == why })
 }
 
 // first is said where a line names the node of one pod of several.

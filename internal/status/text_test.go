@@ -67,6 +67,13 @@ func TestVerdict(t *testing.T) {
 		if got := r.Verdict(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+		waiting := Of(&overview.Document{Problems: problems, WaitingMore: 18}, nil, "")
+		if r.Healthy {
+			want += ", 18 pods on the way"
+		}
+		if got := waiting.Verdict(); got != want {
+			t.Errorf("with pods that wait: %q, want %q", got, want)
+		}
 		if healthy := strings.HasPrefix(want, "healthy"); r.Healthy != healthy {
 			t.Errorf("%s: healthy is %v", want, r.Healthy)
 		}
@@ -107,6 +114,7 @@ func TestACauseHasWhatFollowsFromIt(t *testing.T) {
 	d.Problems = []overview.Problem{
 		{Code: overview.NotTrue, Level: overview.Bad, Title: "EC2NodeClass a: AMIsReady is not true", Text: "no image", Remedy: "r", Follows: []overview.Problem{{Title: "3 pods wait", Since: d.At.Add(-time.Minute)}}},
 		{Code: overview.TakenBack, Level: overview.Warn, Title: "AWS takes back 1 spot instance", Text: "n1: 2 pods still on it", Until: d.At.Add(90 * time.Second), Remedy: "none"},
+		{Code: overview.NotAskedOfEC2, Level: overview.Warn, Title: "EC2 refuses spot launches", Since: d.At.Add(-time.Minute), RetryAt: d.At.Add(3 * time.Minute), Remedy: "raise it"},
 	}
 	var b strings.Builder
 	if err := Of(d, nil, "").WriteProblems(&b); err != nil {
@@ -114,16 +122,30 @@ func TestACauseHasWhatFollowsFromIt(t *testing.T) {
 	}
 	want := `PROBLEM  EC2NodeClass a: AMIsReady is not true
          no image
-		{Code: overview.NotAskedOfEC2, Level: overview.Warn, Title: "EC2 refuses spot launches", Since: d.At.Add(-time.Minute), RetryAt: d.At.Add(3 * time.Minute), Remedy: "raise it"},
          fix: r
          therefore: 3 pods wait, for 60s
 WARNING  AWS takes back 1 spot instance, until 12:01:30 UTC (in 90s)
          n1: 2 pods still on it
          fix: none
+WARNING  EC2 refuses spot launches, for 60s; asked again at about 12:03:00 UTC (in 3m)
+         fix: raise it
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}
 }
-WARNING  EC2 refuses spot launches, for 60s; asked again at about 12:03:00 UTC (in 3m)
-         fix: raise it
+
+// TestAReasonStandsOnce: a list does not say again what a problem says, and says what none does.
+func TestAReasonStandsOnce(t *testing.T) {
+	d := &overview.Document{
+		Problems: []overview.Problem{{Level: overview.Bad, Title: "5 pods wait", Text: "too large", Remedy: "r"}},
+		Waiting:  []overview.Waiting{{Pod: "a/b", Count: 3, Why: "too large"}, {Pod: "a/c", Count: 2, Why: "no zone"}},
+	}
+	var b strings.Builder
+	if err := Of(d, nil, "").Write(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Count(got, "too large") != 1 || !strings.Contains(got, "3 x a/b, for 0s: see the problem above\n") || !strings.Contains(got, ": no zone\n") {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,7 +1,8 @@
 // The lists beside the map.
 
 import { freshFloor, model, problems } from './model.js';
-import { ago, clock, count, countdown, date, el, money, percent, perHour, perMonth } from './format.js';
+import { capped, decided, floorWords, saidBy, steps, verdict } from './words.js';
+import { ago, clock, count, countdown, date, el, money, perHour, perMonth } from './format.js';
 
 const said = new Map();
 /** Replaces a list only when it says something else, so that focus and selection stay. */
@@ -15,9 +16,10 @@ const none = (words) => el('p', { class: 'none' }, words);
 
 /** A list of which the first are shown; the others behind a button. */
 function list(items, make, first = 8) {
-  const ul = el('ul', {}, items.slice(0, first).map(make));
-  if (items.length <= first) return ul;
-  const more = el('button', { type: 'button', class: 'more', onclick: () => { ul.append(...items.slice(first).map(make)); more.remove(); } }, `Show ${items.length - first} more`);
+  const { shown, rest, more: words } = capped(items, first);
+  const ul = el('ul', {}, shown.map(make));
+  if (!rest.length) return ul;
+  const more = el('button', { type: 'button', class: 'more', onclick: () => { ul.append(...rest.map(make)); more.remove(); } }, words);
   return [ul, more];
 }
 
@@ -52,9 +54,9 @@ export function panels({ openPod, openNode, openDecision }) {
   };
   const card = (p) => el('li', { class: p.level },
     el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ' ', countdown(p.until), ` left, until ${clock(p.until)}`) : '',
+    p.retryAt ? el('span', { class: 'when' }, ` · asked again at about ${clock(p.retryAt)} (`, countdown(p.retryAt), ')') : '',
     p.text ? el('div', { class: 'text' }, linked(p)) : '', p.kind === 'Node' && model.nodes.has(p.object) && !p.text?.includes(p.object) ? el('div', {}, node(p.object)) : '',
     el('div', {}, todo(p.remedy)), p.kind === 'Pod' ? el('div', {}, why(p.object, p)) : '',
-    p.retryAt ? el('span', { class: 'when' }, ` · asked again at about ${clock(p.retryAt)} (`, countdown(p.retryAt), ')') : '',
     p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
       el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
       f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object, p)) : '')))] : '');
@@ -68,10 +70,14 @@ export function panels({ openPod, openNode, openDecision }) {
     el('ol', { class: 'steps' }, steps(i).map(([words, state]) => el('li', { class: state, 'aria-current': state === 'now' ? 'step' : undefined }, words))))));
 
   const waiting = d.waiting;
-  put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since)]), () => (waiting.length === 0 ? none('None.') : [
+  const reason = (w) => { // a problem that gives it is referred to
+    const said = saidBy(w.why, wrong);
+    return said ? ['see the problem: ', el('a', { href: '#s-problems' }, said.title)] : w.why || 'no decision has been made about them yet';
+  };
+  put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since), saidBy(w.why, wrong)?.title]), () => (waiting.length === 0 ? none('None.') : [
     list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
       el('strong', {}, `${w.count} × ${classWords(w.class)}`), el('span', { class: 'when' }, ` for ${ago(w.since)}`),
-      el('div', {}, w.node ? ['place kept on ', model.nodes.has(w.node) ? node(w.node) : w.node] : w.why || 'no decision has been made about them yet'),
+      el('div', {}, w.node ? ['place kept on ', model.nodes.has(w.node) ? node(w.node) : w.node] : reason(w)),
       w.node ? '' : el('div', {}, why(w.pod, wrong.find((p) => [p, ...p.follows].some((x) => x.object === w.pod)))))),
     d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
 
@@ -102,16 +108,9 @@ export function panels({ openPod, openNode, openDecision }) {
   });
 
   put('s-decisions', d.decisions, () => (d.decisions.length === 0 ? none('None is kept yet.') :
-    list(d.decisions, (x) => {
-      const words = [];
-      if (x.newNodes) words.push(`launch ${count(x.newNodes, 'node')} for ${perHour(x.price)}`);
-      if (x.placed) words.push(`place ${count(x.placed, 'pod')} on nodes that exist`);
-      if (x.unplaced) words.push(`${count(x.unplaced, 'pod')} without a place`);
-      if (x.moves) words.push(`begin to remove or replace: ${count(x.moves, 'move')}`);
-      return el('li', { class: x.unplaced ? 'bad' : '' },
-        el('button', { type: 'button', class: 'link', onclick: () => openDecision(x.id) }, `${clock(x.at)}: ${words.join(', ') || 'nothing to do'}`), ' ', el('code', { class: 'when', title: 'the decision-id of log lines; kerf explain decision takes it' }, x.id),
-        x.repeated ? el('span', { class: 'when' }, ` said ${x.repeated + 1} times since ${clock(x.first)}`) : '');
-    }, 6)));
+    list(d.decisions, (x) => el('li', { class: x.unplaced ? 'bad' : x.outcome?.refused ? 'warn' : '' },
+      el('button', { type: 'button', class: 'link', onclick: () => openDecision(x.id) }, `${clock(x.at)}: ${decided(x)}`), ' ', el('code', { class: 'when', title: 'the decision-id of log lines; kerf explain decision takes it' }, x.id),
+      x.repeated ? el('span', { class: 'when' }, ` said ${x.repeated + 1} times since ${clock(x.first)}`) : ''), 6)));
 
   put('s-aws', [d.closures, d.services, d.queue], () => {
     const items = [];
@@ -133,18 +132,6 @@ export function panels({ openPod, openNode, openDecision }) {
 const causes = { Empty: 'Empty', Underutilized: 'For less money', Drifted: 'Drifted', Draining: 'Draining', Interruption: 'Interrupted by AWS' };
 const interruptions = { spot: 'Spot instance taken back:', rebalance: 'Likely to be taken back:', reservation: 'Capacity reservation taken back:', maintenance: 'Work is scheduled:', other: 'Interrupted:' };
 
-/** What happens to the pods of an interrupted node, as steps with their state: done, now, or to come. */
-function steps(i) {
-  if (i.from) return [[`${count(i.pods, 'pod')} ${i.pods === 1 ? 'moves' : 'move'} from ${date(i.from)} on`, 'next']];
-  const evicted = i.pods === 0 && i.waiting > 0; // before their new node was ready
-  const at = evicted ? 1 : i.pods === 0 ? 3 : { sought: 0, coming: 1, ready: 2 }[i.room] ?? 0; // the step that is under way
-  const all = [ // to come, now, done
-    ['', 'room elsewhere is looked for', 'room elsewhere is found'],
-    ['a node that replaces it starts', 'the node that replaces it starts', 'the room is ready'],
-    [evicted ? `its pods were evicted; ${count(i.waiting, 'pod')} created since ${i.waiting === 1 ? 'waits' : 'wait'}` : `${count(i.pods, 'pod')} to move`, `its pods move: ${i.pods} left`, 'all its pods have moved'],
-  ];
-  return all.map((words, k) => (k < at ? [words[2], 'done'] : k === at ? [words[1], 'now'] : [words[0], 'next']));
-}
 const scopes = { pool: ['instance type in a zone', 'instance types in their zones'], quota: ['quota'], subnet: ['subnet'], 'capacity-type': ['capacity type'], class: ['EC2NodeClass', 'EC2NodeClasses'], 'placement-group': ['placement group'], zone: ['zone'] };
 
 /** The figures at the top. */
@@ -152,25 +139,24 @@ export function figures() {
   const d = model.doc;
   if (!d) return;
   const set = (id, words) => { const e = document.getElementById(id); if (e.textContent !== words) e.textContent = words; };
-  const floor = freshFloor()?.bound || 0;
   const { nodes, pods, waiting } = model.now;
   set('cluster', d.cluster);
   set('where', [d.region, d.account && `account ${d.account}`].filter(Boolean).join(' · '));
   const priced = d.bill.running || !d.bill.unpriced; // else no price has been read yet
   set('f-month', priced ? perMonth(d.bill.running) : '…');
   set('f-cost', priced ? perHour(d.bill.running) : '…');
-  const older = !floor && model.floor?.bound;
-  set('f-floor', floor || older ? perHour(floor || older) : '…');
-  document.getElementById('f-floor').title = older ? `For the pods of ${ago(model.floor.at)} ago; for those of now it is being found` : '';
-  set('f-gap', floor ? percent(Math.max(0, d.bill.running / floor - 1)) : '…');
-  for (const id of ['f-floor', 'f-gap']) document.getElementById(id).classList.toggle('soon', !floor);
+  const floor = floorWords(d.bill.running, freshFloor(), model.floor);
+  set('f-floor', floor.floor);
+  set('f-gap', floor.gap);
+  document.getElementById('f-floor').title = floor.title;
+  for (const id of ['f-floor', 'f-gap']) document.getElementById(id).classList.toggle('soon', floor.soon);
   set('f-nodes', nodes.toLocaleString('en') + (model.nodes.size > nodes ? ` + ${model.nodes.size - nodes}` : ''));
   set('f-pods', pods.toLocaleString('en'));
   set('f-waiting', waiting.toLocaleString('en'));
   document.getElementById('f-waiting').className = d.waiting.some((w) => !w.node) ? 'bad' : waiting ? 'warn' : '';
   const wrong = problems(), bad = wrong.filter((p) => p.level === 'bad').length, health = document.getElementById('health');
   document.body.dataset.wrong = wrong.length ? 'yes' : 'no';
-  const words = bad ? count(bad, 'problem') : wrong.length ? count(wrong.length, 'warning') : 'all well';
+  const words = verdict(wrong, waiting);
   set('health', words);
   health.className = 'pill ' + (bad ? 'bad' : wrong.length ? 'warn' : 'good');
   document.title = `${words === 'all well' ? '' : words + ' · '}${perHour(d.bill.running)} · ${d.cluster} · kerf`;

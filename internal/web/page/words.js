@@ -1,0 +1,51 @@
+// What the page says, of what it knows: functions of their arguments alone.
+
+import { ago, count, date, percent, perHour } from './format.js';
+
+/** The few words at the top; kerf status says the same (Verdict). problems are leveled. */
+export function verdict(problems, waiting) {
+  const bad = problems.filter((p) => p.level === 'bad').length, warnings = problems.length - bad;
+  if (bad) return count(bad, 'problem');
+  const way = waiting ? `, ${count(waiting, 'pod')} on the way` : '';
+  return (warnings ? count(warnings, 'warning') : 'all well') + way;
+}
+
+/** The figures of the floor: fresh is for the pods of now, known may be an older one; either may be null. soon: it is being found. */
+export function floorWords(running, fresh, known, now = Date.now()) {
+  if (fresh?.bound) return { floor: perHour(fresh.bound), gap: percent(Math.max(0, running / fresh.bound - 1)), title: '', soon: false };
+  if (known?.bound) return { floor: perHour(known.bound), gap: '…', title: `For the pods of ${ago(known.at, now)} ago; for those of now it is being found`, soon: true };
+  return { floor: '…', gap: '…', title: known?.error ? `It could not be found: ${known.error}` : 'It is being found', soon: true };
+}
+
+/** What happens to the pods of an interrupted node, as steps with their state: done, now, or next. */
+export function steps(i) {
+  if (i.from) return [[`${count(i.pods, 'pod')} ${i.pods === 1 ? 'moves' : 'move'} from ${date(i.from)} on`, 'next']];
+  const evicted = i.pods === 0 && i.waiting > 0; // before their new node was ready
+  const at = evicted ? 1 : i.pods === 0 ? 3 : { sought: 0, coming: 1, ready: 2 }[i.room] ?? 0; // the step that is under way
+  const all = [ // to come, now, done
+    ['', 'room elsewhere is looked for', 'room elsewhere is found'],
+    ['a node that replaces it starts', 'the node that replaces it starts', 'the room is ready'],
+    [evicted ? `its pods were evicted; ${count(i.waiting, 'pod')} created since ${i.waiting === 1 ? 'waits' : 'wait'}` : `${count(i.pods, 'pod')} to move`, `its pods move: ${i.pods} left`, 'all its pods have moved'],
+  ];
+  return all.map((words, k) => (k < at ? [words[2], 'done'] : k === at ? [words[1], 'now'] : [words[0], 'next']));
+}
+
+/** A list's items that are shown, those behind the button, and what the button says; nothing is behind it where all are shown. */
+export function capped(items, first) {
+  const rest = items.slice(first);
+  return { shown: items.slice(0, first), rest, more: rest.length ? `Show ${rest.length} more` : '' };
+}
+
+/** The problem, or what follows from one, that gives the reason why pods wait word for word; undefined for none. */
+export const saidBy = (why, problems) => (why ? problems.flatMap((p) => [p, ...p.follows]).find((p) => p.text === why) : undefined);
+
+/** What was decided, and what became of it. */
+export function decided(x) {
+  const words = [], o = x.outcome || {};
+  const became = [[o.launched, 'launched'], [o.asked, 'asked for now'], [o.refused, `refused${o.why ? `: ${o.why}` : ''}`], [o.ended, 'ended since']].filter(([n]) => n).map(([n, what]) => `${n} ${what}`);
+  if (x.newNodes) words.push(`launch ${count(x.newNodes, 'node')} for ${perHour(x.price)}${became.length ? ` (${became.join(', ')})` : ''}`);
+  if (x.placed) words.push(`place ${count(x.placed, 'pod')} on nodes that exist`);
+  if (x.unplaced) words.push(`${count(x.unplaced, 'pod')} without a place`);
+  if (x.moves) words.push(`begin to remove or replace: ${count(x.moves, 'move')}`);
+  return words.join(', ') || 'nothing to do';
+}
