@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
 	awsqueue "github.com/kerf-sh/kerf/internal/aws/queue"
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -23,6 +25,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/controller/provision"
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/version"
@@ -34,8 +37,8 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
 		Snapshot: d.cache.Snapshot, Pools: problems.Pools, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
-		Held:     func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
-		Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
+		Held:  func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
+		Usual: d.usualPrices, Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
 		Interrupted: d.interrupted,
 		Stalls: func() (out []overview.Stall) {
 			for _, s := range drains.Stalls() {
@@ -91,6 +94,17 @@ func (d *deps) closures() []overview.Closure {
 	slices.SortFunc(out, func(a, b overview.Closure) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Scope+a.CapacityType+a.Reason, b.Scope+b.CapacityType+b.Reason))
 	})
+	return out
+}
+
+// usualPrices are those of NodeClaims that were made while EC2 was short of cheaper capacity.
+func (d *deps) usualPrices() map[string]catalog.MicroUSD {
+	out := map[string]catalog.MicroUSD{}
+	for name, claim := range d.cache.ClaimsWith(apply.UsualPriceAnnotation) {
+		if price, err := strconv.ParseFloat(claim.Annotations[apply.UsualPriceAnnotation], 64); err == nil && price > 0 {
+			out[name] = catalog.MicroUSD(price*1e6 + 0.5)
+		}
+	}
 	return out
 }
 

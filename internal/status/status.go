@@ -43,6 +43,8 @@ type Cost struct {
 	OnDemand    Share              `json:"onDemand"`
 	Spot        Share              `json:"spot"`
 	Reserved    Share              `json:"reserved"`
+	// Dear is the part of Running that nodes cost more than usual which were launched while EC2 was short of cheaper capacity.
+	Dear catalog.MicroUSD `json:"dear,omitempty"`
 	// Unpriced counts nodes whose price is not known; Running is without them.
 	Unpriced int `json:"unpriced,omitempty"`
 }
@@ -81,7 +83,7 @@ func Of(d *overview.Document, found *floor.Floor, failed string) *Report {
 	r := &Report{
 		Cluster: d.Cluster, Kerf: d.Kerf, At: d.At, Healthy: true, Problems: d.Problems, Pools: d.Pools, Blocked: d.Blocked, Moves: d.Moves, Held: d.Held,
 		Waiting: []Waiting{}, Nodes: Nodes{ByState: map[overview.State]int{}},
-		Cost: Cost{Running: d.Bill.Running, Unpriced: d.Bill.Unpriced, FloorError: failed},
+		Cost: Cost{Running: d.Bill.Running, Dear: d.Bill.Dear, Unpriced: d.Bill.Unpriced, FloorError: failed},
 	}
 	for _, p := range d.Problems {
 		r.Healthy = r.Healthy && p.Level != overview.Bad

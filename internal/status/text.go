@@ -149,6 +149,9 @@ func (r *Report) writeCost(b *strings.Builder) {
 		fmt.Fprintf(b, ": %s", strings.Join(shares, ", "))
 	}
 	b.WriteString("\n")
+	if c.Dear > 0 {
+		fmt.Fprintf(b, "         %s of it is what nodes cost more that were launched while cheaper capacity was refused; Kerf looks for cheaper nodes as capacity returns\n", PerHour(c.Dear))
+	}
 	switch {
 	case c.Floor != nil:
 		fmt.Fprintf(b, "floor    %s is the least that these pods can cost, proved", PerHour(*c.Floor))

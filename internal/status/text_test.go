@@ -149,3 +149,16 @@ func TestAReasonStandsOnce(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestWhatAShortageCostsIsSaid as long as the nodes that it made dear are there.
+func TestWhatAShortageCostsIsSaid(t *testing.T) {
+	for dear, want := range map[catalog.MicroUSD]bool{0: false, 368_000: true} {
+		var b strings.Builder
+		if err := Of(&overview.Document{Bill: overview.Bill{Running: 646_000, Dear: dear}}, nil, "").Write(&b, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "$0.3680/h of it is what nodes cost more that were launched while cheaper capacity was refused"); got != want {
+			t.Errorf("%d:\n%s", dear, b.String())
+		}
+	}
+}

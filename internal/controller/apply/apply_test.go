@@ -119,6 +119,18 @@ func TestNodeClaim(t *testing.T) {
 	}
 }
 
+// TestANodeThatIsDearForAShortageSaysWhatIsUsual; a difference of some percent comes of how pods share nodes.
+func TestANodeThatIsDearForAShortageSaysWhatIsUsual(t *testing.T) {
+	pool := testPool()
+	for usual, want := range map[catalog.MicroUSD]string{0: "", 50: "0.00005", 90: "0.00009", 91: "", 100: "", 200: ""} {
+		node := testNode()
+		node.Usual = usual
+		if got := NodeClaim(&node, pool, intake.Pool(pool, &awsv1.EC2NodeClass{}, testTypes())).Annotations[UsualPriceAnnotation]; got != want {
+			t.Errorf("of a node for $0.0001/h, usually %d: %q, want %q", usual, got, want)
+		}
+	}
+}
+
 func TestConcreteLabels(t *testing.T) {
 	in := func(v ...string) requirement.Term { return requirement.Term{Operator: requirement.In, Values: v} }
 	op := func(o requirement.Operator, v ...string) requirement.Term {

@@ -30,6 +30,13 @@ const WhyAnnotation = "kerf.sh/why"
 // PlannedPriceAnnotation holds, on a NodeClaim, the price on which the plan counted, in USD per hour.
 const PlannedPriceAnnotation = "kerf.sh/planned-price"
 
+// UsualPriceAnnotation holds, on a NodeClaim that was made while EC2 was short of cheaper capacity, what nodes for its pods cost
+// otherwise, in USD per hour.
+const UsualPriceAnnotation = "kerf.sh/usual-price"
+
+// dearFrom is from how many percent of the usual price on a node counts as dear. What is below comes of how pods happen to share nodes.
+const dearFrom = 110
+
 // LaunchedAnnotation holds, on a NodeClaim, what was launched for it and its price, in words.
 const LaunchedAnnotation = "kerf.sh/launched"
 
@@ -50,6 +57,9 @@ func NodeClaim(node *plan.NewNode, pool *karpv1.NodePool, offered *cluster.Pool)
 	}
 	if node.Price > 0 && node.Price < catalog.NoPrice {
 		annotations[PlannedPriceAnnotation] = strconv.FormatFloat(float64(node.Price)/1e6, 'f', -1, 64)
+	}
+	if node.Usual > 0 && node.Price < catalog.NoPrice && node.Price*100 >= node.Usual*dearFrom {
+		annotations[UsualPriceAnnotation] = strconv.FormatFloat(float64(node.Usual)/1e6, 'f', -1, 64)
 	}
 	annotations[karpv1.NodeClaimMinValuesRelaxedAnnotationKey] = strconv.FormatBool(relaxed(node, offered))
 	claim := &karpv1.NodeClaim{

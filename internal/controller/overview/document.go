@@ -144,6 +144,8 @@ type Bill struct {
 	// filled to the last. Both are 0 before the first decision.
 	Planned catalog.MicroUSD `json:"planned"`
 	Worth   catalog.MicroUSD `json:"worth"`
+	// Dear is the part of Running that nodes cost more than usual which were launched while EC2 was short of cheaper capacity.
+	Dear catalog.MicroUSD `json:"dear,omitempty"`
 	// Unpriced counts managed nodes whose price is not known.
 	Unpriced int `json:"unpriced,omitempty"`
 	Spot     int `json:"spot"`

@@ -106,6 +106,9 @@ func (o *Overview) look() {
 	if d != nil {
 		s.bill.Planned, s.bill.Worth = d.After, max(0, d.After-d.Spare)
 	}
+	if o.from.Usual != nil {
+		s.bill.Dear = dear(s.nodes, o.from.Usual())
+	}
 	if o.from.Interrupted != nil {
 		s.interrupted = o.from.Interrupted(snapshot)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -34,6 +35,8 @@ type Sources struct {
 	Closures func() []Closure
 	// Interrupted are the nodes that AWS takes back or works on, by their names; what is known of their pods is filled in.
 	Interrupted func(*cluster.Snapshot) []Interruption
+	// Usual are the prices that nodes would have had whose NodeClaims were made while EC2 was short of cheaper capacity, by NodeClaim.
+	Usual func() map[string]catalog.MicroUSD
 	// Stalls are the drains that wait for pods which may not be evicted.
 	Stalls    func() []Stall
 	Services  func() []Service

@@ -18,7 +18,7 @@ const guardedShapes = 20
 
 // guardPrices takes out of a plan the new nodes that cost more than Options.PriceGuard times what their pods usually cost: what
 // the cheapest nodes for them cost when EC2 is short of nothing. Their pods wait. The multiple doubles whenever the rank of the
-// oldest of them rises (agedAt), so that no pod waits for ever.
+// oldest of them rises (agedAt), so that no pod waits for ever. New nodes that are compared by themselves are told their usual price.
 //
 // Cost: nothing unless EC2 is short of something; then a small solution for each shape of node, up to guardedShapes, and a first
 // plan for the pods of all others.
@@ -123,6 +123,9 @@ func (g *priceGuard) judge(nodes []plan.NewNode) (plan.Reason, bool) {
 	n, usual := &nodes[0], g.usually(pending, g.kind(nodes))
 	if usual == nil {
 		return plan.Reason{}, false
+	}
+	if len(nodes) == 1 {
+		n.Usual = usual.Price
 	}
 	aged := min(agedAt(g.p.Now, oldest), 16)
 	times := g.p.Options.PriceGuard << aged

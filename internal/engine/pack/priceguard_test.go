@@ -62,6 +62,13 @@ func TestPodsWaitRatherThanPayManyTimesTheUsualPrice(t *testing.T) {
 				t.Fatalf("waits %v: %+v", waits, out)
 			}
 			if !tt.waits {
+				usual := catalog.MicroUSD(41_600)
+				if tt.guard == 0 {
+					usual = 0 // nobody asked what it is
+				}
+				if got := out.NewNodes[0].Usual; got != usual {
+					t.Errorf("the usual price is %d, want %d", got, usual)
+				}
 				return
 			}
 			if len(out.Unplaced) != 1 || len(out.Unplaced[0].Pods) != 2 || out.Price != 0 {

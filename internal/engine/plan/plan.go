@@ -40,6 +40,9 @@ type NewNode struct {
 	Pods     []cluster.PodRef `json:"pods"`
 	// Price per hour of the first of Types.
 	Price catalog.MicroUSD `json:"price"`
+	// Usual is what nodes for its pods cost when EC2 is short of nothing; 0 where EC2 is not short, or that is not known. It is for
+	// whoever looks at costs in this process.
+	Usual catalog.MicroUSD `json:"-"`
 	// Why is one sentence on what decided the shape.
 	Why string `json:"why,omitempty"`
 }

@@ -94,6 +94,7 @@ export function panels({ openPod, openNode, openDecision }) {
     const rows = [];
     const row = (words, amount, detail, cls) => rows.push(el('tr', { class: cls }, el('td', {}, words, detail ? el('div', { class: 'detail' }, detail) : ''), el('td', { class: 'number' }, amount)));
     row('The nodes cost', perHour(d.bill.running), `${d.bill.spot} spot, ${d.bill.onDemand} on-demand, ${d.bill.reserved} reserved`, 'total');
+    if (d.bill.dear) row('Of that, more than usual', perHour(d.bill.dear), 'of nodes that were launched while cheaper capacity was refused; Kerf looks for cheaper nodes as capacity returns');
     if (f?.bound) {
       row('These pods can’t cost less than', perHour(f.bound), 'proved: on the cheapest instances that the NodePools allow, filled as well as can be', 'total');
       for (const c of f.constraints || []) row(['of that, ', el('code', {}, c.kind)], perHour(c.costs), `without it the floor would be lower: ${(c.named || []).join(', ')}${c.workloads > (c.named || []).length ? ` and ${c.workloads - (c.named || []).length} more` : ''}`);
