@@ -72,7 +72,7 @@ export function panels({ openPod, openNode, openDecision }) {
   const waiting = d.waiting;
   const reason = (w) => { // a problem that gives it is referred to
     const said = saidBy(w.why, wrong);
-    return said ? ['see the problem: ', el('a', { href: '#s-problems' }, said.title)] : w.why || 'no decision has been made about them yet';
+    return said ? ['see the problem: ', el('a', { class: 'link', href: '#s-problems' }, said.title)] : w.why || 'no decision has been made about them yet';
   };
   put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since), saidBy(w.why, wrong)?.title]), () => (waiting.length === 0 ? none('None.') : [
     list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
