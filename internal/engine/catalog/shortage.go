@@ -9,23 +9,31 @@ func (o *Offering) Short() bool { return !o.Available && !o.Opens.IsZero() && o.
 func (o *Offering) Passing() bool { return !o.Available && o.ForNow && o.Price > 0 }
 
 // Opened are types of which some offerings are open that are closed, and whether there are any. Types without are shared.
+//
+// Cost: a look at each offering; only types with one that is opened are copied.
 func Opened(types []*Type, these func(*Type, *Offering) bool) (opened []*Type, found bool) {
 	opened = types
 	for i, t := range types {
-		if !slices.ContainsFunc(t.Offerings, func(o Offering) bool { return these(t, &o) }) {
+		var open *Type
+		for j := range t.Offerings { // by number: a copy of each would be made for the call
+			if !these(t, &t.Offerings[j]) {
+				continue
+			}
+			if open == nil {
+				other := *t
+				open = &other
+				open.Offerings = slices.Clone(t.Offerings)
+			}
+			o := &open.Offerings[j]
+			o.Available, o.Unavailable = true, ""
+		}
+		if open == nil {
 			continue
 		}
 		if !found {
 			opened, found = slices.Clone(types), true
 		}
-		open := *t
-		open.Offerings = slices.Clone(t.Offerings)
-		for j := range open.Offerings {
-			if o := &open.Offerings[j]; these(t, o) {
-				o.Available, o.Unavailable = true, ""
-			}
-		}
-		opened[i] = &open
+		opened[i] = open
 	}
 	return opened, found
 }
