@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -11,10 +12,10 @@ import (
 // changesADay is how often the price of a spot pool changes in a day, on average.
 const changesADay = 4
 
-// market lets spot prices walk. They stay within half and twice of what they were, and do not rise above the price on demand.
+// market lets spot prices walk. They stay within half and twice of what they were, and do not rise above the price on demand. Each pool
+// walks by itself, so that a seed gives it the same prices whatever other types there are.
 type market struct {
 	world *world.World
-	rng   *rand.Rand
 	step  float64 // standard deviation of one change
 	pools []spotPool
 	at    map[[2]string]int // of pools
@@ -23,10 +24,11 @@ type market struct {
 type spotPool struct {
 	kind, zone        string
 	price, least, top int64 // micro-USD per hour
+	rng               *rand.Rand
 }
 
 func newMarket(s *Spec, w *world.World) *market {
-	m := &market{world: w, rng: rand.New(rand.NewPCG(s.Seed, 0x6d61726b6574)), step: s.Volatility / math.Sqrt(changesADay), at: map[[2]string]int{}}
+	m := &market{world: w, step: s.Volatility / math.Sqrt(changesADay), at: map[[2]string]int{}}
 	now := time.Now()
 	for _, p := range w.SpotPrices(nil, nil, now, now) {
 		top := 2 * p.MicroUSD
@@ -34,7 +36,9 @@ func newMarket(s *Spec, w *world.World) *market {
 			top = min(top, max(demand, p.MicroUSD))
 		}
 		m.at[[2]string{p.Type, p.Zone}] = len(m.pools)
-		m.pools = append(m.pools, spotPool{p.Type, p.Zone, p.MicroUSD, p.MicroUSD / 2, top})
+		h := fnv.New64a()
+		h.Write([]byte(p.Type + " " + p.Zone))
+		m.pools = append(m.pools, spotPool{p.Type, p.Zone, p.MicroUSD, p.MicroUSD / 2, top, rand.New(rand.NewPCG(s.Seed, h.Sum64()))})
 	}
 	return m
 }
@@ -46,11 +50,11 @@ func (m *market) walk() bool {
 	}
 	chance := changesADay * marketEvery.Hours() / 24
 	for i := range m.pools {
-		if m.rng.Float64() >= chance {
+		p := &m.pools[i]
+		if p.rng.Float64() >= chance {
 			continue
 		}
-		p := &m.pools[i]
-		next := int64(math.Round(float64(p.price) * math.Exp(m.step*m.rng.NormFloat64())))
+		next := int64(math.Round(float64(p.price) * math.Exp(m.step*p.rng.NormFloat64())))
 		p.price = min(max(next, p.least), p.top)
 		m.world.SetSpotPrice(p.kind, p.zone, p.price)
 	}

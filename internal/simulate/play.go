@@ -83,11 +83,14 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Drawn: s.drawn(), Settings: s.Settings,
 		Notes: slices.Concat(s.Workload.Notes, s.Notes), SampleSeconds: int64(s.sampling().Seconds()),
 	}
-	var err error
+	types, err := s.launchable()
+	if err != nil {
+		return nil, err
+	}
 	simcluster.Run(t, simcluster.Options{
 		Seed: s.Seed, Ordered: true, History: history, Env: r.env(), Log: r.log, NoController: true, Hear: r.pods.hear, Overview: func(o *overview.Overview) { r.view = o },
 		World: func(o *world.Options) {
-			o.Region, o.Types = s.Region, s.Types
+			o.Region, o.Types = s.Region, types
 			o.SubnetZones = 6 // as many as there are
 			o.PendingTime, o.BootTime = s.Boot/8, s.Boot-s.Boot/8
 		},

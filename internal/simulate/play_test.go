@@ -107,8 +107,8 @@ func TestOneSeedIsOneReport(t *testing.T) {
 	if r.Totals.Bill <= r.Totals.Floor || r.Totals.Floor <= 0 || r.Totals.Pods < 16 || r.Totals.Launches == 0 || len(r.Series) != 61 || r.SimulatedSeconds != 3600 {
 		t.Errorf("%+v, %d points", r.Totals, len(r.Series))
 	}
-	if *r.Totals.P50 < 30 || *r.Totals.P50 > 300 || *r.Totals.Max < 1790 { // huge waits from 1800 s to the end
-		t.Errorf("pods waited %g s and at most %g s for instances that boot in 40 s", *r.Totals.P50, *r.Totals.Max)
+	if *r.Totals.P50 > 300 || *r.Totals.P95 < 30 || *r.Totals.Max < 1790 { // huge waits from 1800 s to the end
+		t.Errorf("pods waited %g s, %g s and at most %g s for instances that boot in 40 s", *r.Totals.P50, *r.Totals.P95, *r.Totals.Max)
 	}
 	if r.Totals.Interruptions == 0 || r.Totals.SpotHours <= 0 || math.Abs(r.Totals.Expected-r.Totals.SpotHours) > 0.01 { // the rate is 1
 		t.Errorf("%d instances were interrupted, and %g were to be expected in %g instance-hours", r.Totals.Interruptions, r.Totals.Expected, r.Totals.SpotHours)
