@@ -88,8 +88,11 @@ func TestABusyRunIsGivenUpAtOnce(t *testing.T) {
 	defer cancel()
 	busy, abandon := 0, make(chan struct{})
 	r.Abandon = abandon
-	r.Told = func(int, simulate.Progress) {
-		if busy++; busy == 2 {
+	var over []int
+	r.Told = func(run int, p simulate.Progress) {
+		if p.At == p.Of {
+			over = append(over, run)
+		} else if busy++; busy == 2 {
 			cancel()
 		}
 	}
@@ -106,8 +109,8 @@ func TestABusyRunIsGivenUpAtOnce(t *testing.T) {
 	if out[0] == nil || !out[0].Whole() || out[1] != nil || out[2] != nil || out[3] != nil {
 		t.Errorf("%+v", out)
 	}
-	if len(waited) == 0 || !slices.Equal(waited[0], []int{1, 2}) {
-		t.Errorf("waited for %v", waited)
+	if len(waited) == 0 || !slices.Equal(waited[0], []int{1, 2}) || !slices.Equal(over, []int{0}) {
+		t.Errorf("waited for %v, told that %v are over", waited, over)
 	}
 }
 

@@ -89,6 +89,9 @@ func (r *Runner) Run(ctx context.Context, specs []*Spec) ([]*Result, error) {
 				out, err := w.run(ctx, kill, r.Command())
 				mu.Lock()
 				results[i] = out
+				if out != nil && out.Whole() && r.Told != nil {
+					r.Told(i, Progress{specs[i].Horizon, specs[i].Horizon}) // its process tells of samples, the last of which is before
+				}
 				delete(running, i)
 				if err != nil && failed == nil {
 					failed = named(specs[i], err)
