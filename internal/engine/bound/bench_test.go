@@ -196,3 +196,40 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPrice is what plans cost in the mean of some seeds, upkeep included. Plans of one problem differ by some 2 % for
+// changes that mean nothing, so one seed says little.
+//
+// Source of pack.DefaultWork and of where the linear program pays.
+func BenchmarkPrice(b *testing.B) {
+	types := ec2Types(b)
+	shapes := []struct {
+		name string
+		make func(pods int, seed uint64) *pack.Problem
+	}{
+		{"generic", func(pods int, seed uint64) *pack.Problem { return scenario.Generate(pods, 400, seed) }},
+		{"mix", func(pods int, seed uint64) *pack.Problem { return mix(pods, families, types, seed) }},
+		{"zones", func(pods int, seed uint64) *pack.Problem { return overAllZones(mix(pods, families, types, seed)) }},
+	}
+	for _, shape := range shapes {
+		for _, size := range []struct{ pods, seeds int }{{10, 40}, {30, 20}, {100, 20}, {300, 10}, {1000, 8}, {5000, 4}, {20000, 2}} {
+			b.Run(fmt.Sprintf("%s/pods=%d", shape.name, size.pods), func(b *testing.B) {
+				price, nodes := 0.0, 0
+				for b.Loop() {
+					price, nodes = 0, 0
+					for seed := 1; seed <= size.seeds; seed++ {
+						p := shape.make(size.pods, uint64(seed))
+						p.Options.Upkeep = 2200
+						out := pack.Solve(p)
+						price += float64(out.Price+catalog.MicroUSD(len(out.NewNodes))*p.Options.Upkeep) / 1e6
+						nodes += len(out.NewNodes)
+					}
+				}
+				n := float64(size.seeds)
+				b.ReportMetric(price/n, "$/h")
+				b.ReportMetric(float64(nodes)/n, "nodes")
+				b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/n, "ms/plan")
+			})
+		}
+	}
+}

@@ -2,9 +2,9 @@
 // the cutting stock problem, solved by column generation. It knows numbers only. Who asks says which rows of pods there are
 // and which kinds of instance, and rounds the solution to whole instances.
 //
-// [Problem.Solve] is the way from beginning to end: the worth of pods by the known fillings, or by [fluidDuals] where hosts
-// take only so many pods of a row; fillings that are worth more than they cost by that ([knapsack], a heuristic over whole
-// pods); the linear program of all fillings ([lp.Covering]), which changes the worth; and so on.
+// [Problem.Solve] is the way from beginning to end: the worth of pods at a glance ([fluidDuals]); fillings that are worth more
+// than they cost by that ([knapsack], a heuristic over whole pods); the linear program of all fillings ([lp.Covering]), which
+// changes the worth; and so on.
 //
 // Source: P. Gilmore, R. Gomory, A linear programming approach to the cutting-stock problem, 1961.
 //
@@ -45,7 +45,7 @@ type Problem struct {
 	Caps            []int
 	Sizes, Accesses int
 
-	// fluid is what pods are worth at a glance, where rows are capped.
+	// fluid is what pods are worth at a glance.
 	fluid *fluidDuals
 }
 

@@ -16,19 +16,18 @@ func sortDescending(order []int, by []float64) {
 // and these change the worth. It ends when there are none, or when the work is used up.
 //
 // It starts from the fillings of known new nodes, and adds those that it finds. A pod can always be left out at somewhat
-// more than it is worth there, which keeps the worth of pods near the truth from the beginning. Where new nodes take only
-// so many of some rows, what pods are worth in the known plan says little; then fluidDuals take its place, and the price of
+// more than fluidDuals say that it is worth, which keeps the worth of pods near the truth from the beginning. The price of
 // leaving out is raised where it turns out to be too low.
 func (m *Problem) Solve(found *lp.Stock, work *int64) *Solution {
 	const raise, slow = 1.3, 0.997
-	if m.fluid == nil && len(m.Caps) > 0 {
+	if m.fluid == nil {
 		m.fluid = newFluidDuals(m)
 		*work -= m.fluid.work
 	}
 	bag := newKnapsack(m)
 	start, demand := make([]lp.Column, len(m.Rows)), make([]float64, len(m.Rows))
 	for i, r := range m.Rows {
-		start[i] = lp.Column{Of: -1, Price: m.leaveOut(i), Parts: []lp.Share{{Row: i, Amount: 1}}}
+		start[i] = lp.Column{Of: -1, Price: max(1, 1.3*m.fluid.worth[i]), Parts: []lp.Share{{Row: i, Amount: 1}}}
 		demand[i] = r.Demand
 	}
 	program := lp.NewCovering(demand, start)
@@ -40,7 +39,7 @@ func (m *Problem) Solve(found *lp.Stock, work *int64) *Solution {
 		*work -= bag.work
 		bag.work = 0
 		moved := program.Settle(found, work)
-		if now := program.Price(); m.fluid != nil && (!moved && wide || now > slow*last) {
+		if now := program.Price(); !moved && wide || now > slow*last {
 			moved = program.Raise(demand, raise) || moved
 		}
 		last = program.Price()
@@ -64,10 +63,7 @@ func (m *Problem) Solve(found *lp.Stock, work *int64) *Solution {
 // promising finds fillings that are worth more than they cost, of the kinds that promise most at a glance: of all kinds
 // if wide, otherwise of those that did the last time.
 func (m *Problem) promising(b *knapsack, worth, promise []float64, wide bool) []lp.Column {
-	most := 24
-	if m.fluid != nil {
-		most = 8 // few rounds are left to those for capped rows otherwise
-	}
+	const most = 8 // few rounds are left to those for capped rows otherwise
 	order := make([]int, 0, len(m.Bins))
 	for k := range m.Bins {
 		if wide || promise[k] > 0.9 {
@@ -89,18 +85,7 @@ func (m *Problem) promising(b *knapsack, worth, promise []float64, wide bool) []
 			found = append(found, col)
 		}
 	}
-	if m.fluid == nil {
-		return found
-	}
 	return m.withCapped(b, worth, found)
-}
-
-// leaveOut is what leaving out a pod of the row costs at first.
-func (m *Problem) leaveOut(row int) float64 {
-	if m.fluid == nil {
-		return 1.25 * m.Rows[row].Cost
-	}
-	return max(1, 1.3*m.fluid.worth[row])
 }
 
 // withCapped adds, for each row of which a new node takes only so many, fillings with a pod of it. There are many such

@@ -9,8 +9,8 @@ import (
 )
 
 // improve packs what topology leaves free anew, pool by pool, and keeps what is cheaper. A linear program over fillings
-// of new nodes tells what a pod of each kind is worth and which fillings to launch; its rounded solution, or the new nodes
-// as they were if those cost less, is then searched for a few new nodes whose pods fit on cheaper ones.
+// of new nodes tells what a pod of each kind is worth and which fillings to launch, unless new nodes are few for it. Its
+// rounded solution, or the new nodes as they were if those cost less, is then searched for a few whose pods fit on cheaper ones.
 //
 // It ends when its work is used up, counted in comparisons of a pod with a new node, so that the same problem gives the
 // same plan however fast the computer is. What was not looked at any more is said in the plan's Stats.
@@ -53,12 +53,12 @@ func (s *solver) budget() int64 {
 }
 
 // DefaultWork is the budget of a plan for so many pods. It grows with them and stays in the order of the time that the first plan
-// takes: twice as much makes plans at most 1 % cheaper, half as much up to 3 % dearer.
+// takes: twice as much makes plans about 1 % cheaper at most, half as much up to 3 % dearer.
 //
-// Source: make bench-peer ARGS=-work.
+// Source: make bench-peer ARGS=-work, and the benchmark Price of engine/bound for the mean of several seeds.
 func DefaultWork(pods int) int64 {
 	n := int64(pods)
-	return min(500_000+20_000*n, 12_000_000+300*n, 25_000_000)
+	return min(500_000+10_000*n, 12_000_000+300*n, 25_000_000)
 }
 
 // freeNodes are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
@@ -105,7 +105,7 @@ func (s *solver) improvePool(p *pool, old []*newNode, work *int64) {
 	drafts := k.draftsOf(old, lots)
 	revalue(lots, drafts)
 	var kinds []int
-	if m := s.newModel(p, lots, len(old)); m != nil && len(m.Bins) > 0 {
+	if m := s.newModel(p, lots, len(old)); m != nil {
 		share := *work / 2
 		if len(m.Caps) > 0 {
 			share = *work * 9 / 10 // what goes together matters more than how well the last new nodes are filled

@@ -17,6 +17,7 @@ type itemType struct {
 	left    int
 	row     int
 	value   float64 // what one pod may cost, in micro-USD per hour
+	bent    float64 // scratch space of shuffle
 }
 
 // lotsOf gathers what is on the new nodes, in the order of items.

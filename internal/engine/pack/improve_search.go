@@ -103,11 +103,10 @@ func (k *packer) repack(drafts []*draft, picked, kinds []int, rng *rand.Rand) ([
 
 // shuffle orders item types by worth, each worth bent a little by chance.
 func shuffle(lots []*itemType, rng *rand.Rand) {
-	bent := make(map[*itemType]float64, len(lots))
 	for _, l := range lots {
-		bent[l] = float64(l.value * (0.5 + float64(rng.Float64())))
+		l.bent = float64(l.value * (0.5 + float64(rng.Float64())))
 	}
-	slices.SortStableFunc(lots, func(a, b *itemType) int { return cmp.Compare(bent[b], bent[a]) })
+	slices.SortStableFunc(lots, func(a, b *itemType) int { return cmp.Compare(b.bent, a.bent) })
 }
 
 // someTypes are the types of the drafts and a few of the others.
