@@ -115,12 +115,11 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 		return a
 	}
 	ids := make([]int, len(nodes))
-	rules := pack.Rules{Launch: launch, Work: work, Certain: s.p.Options.certain(), AllSpot: true, SpotToSpot: s.p.Options.SpotToSpot,
+	rules := pack.Rules{Launch: launch, Work: work, Certain: s.p.Options.certain(), SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for i, n := range nodes {
 		ids[i] = n.id
 		rules.Old += n.price
-		rules.AllSpot = rules.AllSpot && n.spot()
 		rules.Launch = rules.Launch && n.price > 0
 		if known, ok := rules.Keepable[n.src.InstanceType]; !ok || n.price < known {
 			rules.Keepable[n.src.InstanceType] = n.price

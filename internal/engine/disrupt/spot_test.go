@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
@@ -83,6 +85,40 @@ func TestAComparisonSaysThatSpotPricesHaveMoved(t *testing.T) {
 		}
 		if text := d.Kept[0].Reasons[0].Text(); strings.Contains(text, "spot prices are compared at their worst") != c.want {
 			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// A node on demand is no ticket for the spot nodes that would go with it.
+func TestPodsOfSpotNodesStayOffNewSpotNodesWhateverGoesWithThem(t *testing.T) {
+	p := lone(typeOf("new", 2, way{"a", catalog.Spot, 50_000})).Cluster
+	onDemand := p.Nodes[0]
+	onDemand.Allocatable[res.CPU] = 2000 // of one pod
+	spot, pod := *onDemand, *onDemand.Pods[0]
+	class := *pod.Class
+	class.ID, class.Labels = "other", map[string]string{"app": "other"}
+	onDemand.Pods[0].Class.Requests = res.List{res.CPU: 1500, res.Pods: 1}
+	class.Requests = onDemand.Pods[0].Class.Requests // a new node takes one pod
+	pod.Name, pod.Node, pod.Class = "other", "spot", &class
+	spot.Name, spot.Claim, spot.CapacityType, spot.Pods = "spot", "spot", catalog.Spot, []*cluster.Pod{&pod}
+	p.Nodes = append(p.Nodes, &spot)
+	w := pack.NewWhatIf(p)
+	for _, tt := range []struct {
+		away []int
+		gate bool
+		want pack.Refusal
+	}{
+		{away: []int{0}, want: pack.Fine},
+		{away: []int{1}, want: pack.SpotToSpot},
+		{away: []int{0, 1}, want: pack.SpotToSpot},
+		{away: []int{0, 1}, gate: true, want: pack.Fine},
+	} {
+		rules := pack.Rules{Launch: true, SpotToSpot: tt.gate, MinTypes: 1}
+		for _, id := range tt.away {
+			rules.Old += p.Nodes[id].Price
+		}
+		if a := w.Try(tt.away, rules); a.Refusal != tt.want {
+			t.Errorf("nodes %v with the gate %v: %+v, want refusal %d", tt.away, tt.gate, a, tt.want)
 		}
 	}
 }

@@ -22,9 +22,10 @@ type displacedClass struct {
 	cheapest catalog.MicroUSD
 	// full is set once no node has room for even one pod. Room only shrinks, so that it stays true.
 	full bool
-	// left and pods are those of the current fork.
-	left int
-	pods []*cluster.Pod
+	// left and pods are those of the current fork. offSpot: some pod comes from a node that is not spot.
+	left    int
+	pods    []*cluster.Pod
+	offSpot bool
 }
 
 // holding is the pods of one class that a node holds.

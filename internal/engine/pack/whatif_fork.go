@@ -46,6 +46,7 @@ func (w *WhatIf) takeAway(f *fork, id int) {
 	for _, h := range w.holds[id] {
 		w.displace(f, h.mover, len(h.pods))
 		h.mover.pods = append(h.mover.pods, h.pods...)
+		h.mover.offSpot = h.mover.offSpot || n.src.CapacityType != catalog.Spot
 		w.count(f, h.mover.class, n, -len(h.pods))
 	}
 	for _, x := range w.foreign[id] {
@@ -90,7 +91,7 @@ func (w *WhatIf) Drop() {
 // settleFork ends the fork and leaves everything as it is now.
 func (w *WhatIf) settleFork() {
 	for _, m := range w.fork.displaced {
-		m.left, m.pods = 0, m.pods[:0]
+		m.left, m.pods, m.offSpot = 0, m.pods[:0], false
 	}
 	w.s.journal.keep()
 	w.s.newNodes, w.s.podGroups, w.fork = nil, nil, nil

@@ -17,9 +17,8 @@ type Rules struct {
 	Old     catalog.MicroUSD
 	Saving  catalog.MicroUSD
 	Certain int
-	// AllSpot says that all nodes that go are spot. Then new spot nodes are launched only if SpotToSpot is set, and for a
-	// single node only with at least MinTypes cheaper types, of which just that many are listed.
-	AllSpot    bool
+	// SpotToSpot lets a new spot node carry pods that all come from spot nodes; in place of a single spot node only with at least
+	// MinTypes cheaper types, of which just that many are listed.
 	SpotToSpot bool
 	MinTypes   int
 	// Anyhow takes whatever new nodes are cheapest, at any price: the nodes have to go. None of the rules about money or spot
@@ -40,7 +39,7 @@ const (
 	Fine         Refusal = iota
 	NoPlace              // Class has no place: not on nodes and, if that was allowed, on no new node that can be launched
 	NotCheaper           // Price is the least that new nodes would cost, or a floor of it
-	SpotToSpot           // the new nodes would be spot, as the old ones are
+	SpotToSpot           // a new node would be spot, as those are that its pods come from
 	FewTypes             // only Have types would be cheaper
 	FewValues            // minValues would not be met by the cheaper types
 	LimitReached         // a pool's limit does not leave room for new nodes beside the old ones
@@ -167,7 +166,7 @@ func (w *WhatIf) makeCertain(f *fork, rules Rules) Answer {
 func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away int) Answer {
 	s := w.s
 	way := m.choice(m.best)
-	spot := rules.AllSpot && way.CapacityType == catalog.Spot
+	spot := way.CapacityType == catalog.Spot && w.fromSpot(m)
 	if spot && !rules.SpotToSpot {
 		return Answer{Refusal: SpotToSpot}
 	}
@@ -224,7 +223,7 @@ func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away 
 		if n := types.Count(); n < rules.MinTypes {
 			return Answer{Refusal: FewTypes, Have: n}
 		}
-		types = s.cheapestOf(sh, types, rules.MinTypes)
+		types = s.cheapestOf(sh, types, max(1, rules.MinTypes))
 	}
 	if !s.p.Options.MinValuesBestEffort && m.pool.hasMinValues {
 		if _, _, have, short := s.minValuesShort(sh, types); short {
@@ -240,6 +239,12 @@ func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away 
 		return Answer{Refusal: LimitReached}
 	}
 	return Answer{}
+}
+
+// fromSpot reports whether no pod of the new node's classes comes from a node that is not spot. Nodes that go together are no
+// ticket for each other: a new spot node for pods of spot nodes is one whatever else the command replaces.
+func (w *WhatIf) fromSpot(m *newNode) bool {
+	return !slices.ContainsFunc(m.parts, func(q part) bool { return w.displaced[w.orderOf[q.item.class]].offSpot })
 }
 
 // overdrawn reports whether more was charged than the limits allow.

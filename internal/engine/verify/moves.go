@@ -122,11 +122,15 @@ func (c *moveChecker) budgets() {
 // money checks the move's prices, the rules about spot, and the policy Balanced.
 func (c *moveChecker) money(m *disrupt.Move) {
 	where := fmt.Sprint(m.Nodes)
-	old, allSpot := catalog.MicroUSD(0), true
+	old := catalog.MicroUSD(0)
+	offSpot, classOf := map[string]bool{}, map[cluster.PodRef]string{} // classes with pods that come from a node that is not spot
 	for _, name := range m.Nodes {
 		if n := c.nodes[name]; n != nil {
 			old += c.price(n)
-			allSpot = allSpot && n.CapacityType == catalog.Spot
+			for _, pod := range n.Pods {
+				classOf[pod.PodRef] = pod.Class.ID
+				offSpot[pod.Class.ID] = offSpot[pod.Class.ID] || n.CapacityType != catalog.Spot
+			}
 		}
 	}
 	best, worst := catalog.MicroUSD(0), catalog.MicroUSD(0)
@@ -135,7 +139,7 @@ func (c *moveChecker) money(m *disrupt.Move) {
 		cheapest, dearest, spot := c.priceRange(nn)
 		best += cheapest
 		worst += dearest
-		if !allSpot || !spot {
+		if !spot || slices.ContainsFunc(nn.Pods, func(pod cluster.PodRef) bool { return offSpot[classOf[pod]] }) {
 			continue
 		}
 		least := c.p.Options.MinSpotTypes
