@@ -54,6 +54,8 @@ type move struct {
 	judged bool
 	// owners of the pods, each with how many pods it had then.
 	owners map[types.UID]int
+	// missed are the pods that an instance was launched for since. Of a launch that EC2 refuses they are launched for again.
+	missed map[types.UID]bool
 }
 
 // miss is an instance that had to be launched for pods that were said to fit elsewhere, at the part of its price that is theirs.
@@ -140,7 +142,7 @@ func ownerOf(pod *corev1.Pod) types.UID {
 func (g *Breaker) Moving(pods []*corev1.Pod, saving catalog.MicroUSD, count func(types.UID) int, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m := move{at: now, saving: saving, owners: map[types.UID]int{}}
+	m := move{at: now, saving: saving, owners: map[types.UID]int{}, missed: map[types.UID]bool{}}
 	for _, p := range pods {
 		if owner := ownerOf(p); owner != "" {
 			m.owners[owner] = count(owner)
@@ -159,7 +161,8 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 	for _, b := range launched {
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
-			if m := g.movedLocked(p, count, now); m != nil && !m.judged {
+			if m := g.movedLocked(p, count, now); m != nil && !m.judged && !m.missed[p.UID] {
+				m.missed[p.UID] = true
 				n++
 			}
 		}

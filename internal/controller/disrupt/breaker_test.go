@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,8 +31,9 @@ func launched(n int, price catalog.MicroUSD, owner string) []Launch {
 
 // boughtFor is launched, for pods that were made at a time.
 func launchedFor(n int, price catalog.MicroUSD, owner string, made time.Time) (out []Launch) {
-	for range n {
+	for i := range n {
 		p := ownedBy(owner)
+		p.UID = types.UID(fmt.Sprintf("%s-%d-%d", owner, price, i))
 		p.CreationTimestamp = metav1.NewTime(made)
 		out = append(out, Launch{Pods: []*corev1.Pod{p}, Price: price})
 	}
@@ -92,6 +94,17 @@ func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	}
 	if why := g.Launched(launched(1, 60, "web"), always(9), now.Add(time.Second)); why != "" {
 		t.Error(why)
+	}
+}
+
+func TestALaunchThatIsAskedForAgainIsNoOtherMiss(t *testing.T) {
+	g, now := NewBreaker(), time.Unix(100_000, 0)
+	g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
+	for range 5 {
+		now = now.Add(time.Second)
+		if why := g.Launched(launched(1, 90, "web"), always(3), now); why != "" {
+			t.Fatalf("one pod, launched for again and again: %s", why)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -15,6 +16,8 @@ import (
 
 // LoopState is the part of the cache that decisions on consolidation are made of.
 type LoopState interface {
+	// Settled counts the pods of an owner that are bound to a node or known to wait for one.
+	Settled(owner types.UID) int
 	Snapshot() *cluster.Snapshot
 	Pools() []*karpv1.NodePool
 	Claim(name string) *karpv1.NodeClaim

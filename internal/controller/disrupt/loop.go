@@ -90,7 +90,7 @@ func (l *Loop) Launched(launched []Launch) {
 	if len(launched) == 0 {
 		return
 	}
-	why := l.Breaker.Launched(launched, l.countOwners(l.State.Snapshot()), l.Clock.Now())
+	why := l.Breaker.Launched(launched, l.State.Settled, l.Clock.Now())
 	if why == "" {
 		return
 	}
@@ -236,7 +236,6 @@ func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.
 
 // start begins the commands of moves with the IDs given, several at a time.
 func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []string) error {
-	count := l.countOwners(v.snapshot)
 	g := guard.Group{Limit: starts}
 	begun, errs := make([]string, len(moves)), make([]error, len(moves))
 	var noting sync.Mutex
@@ -253,7 +252,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []s
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
-				l.Breaker.Moving(l.podsOf(&moves[i], v), moves[i].Saving, count, l.Clock.Now())
+				l.Breaker.Moving(l.podsOf(&moves[i], v), moves[i].Saving, l.State.Settled, l.Clock.Now())
 			}
 			return nil
 		})

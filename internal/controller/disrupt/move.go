@@ -4,10 +4,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
@@ -61,34 +59,6 @@ func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
 		}
 	}
 	return out
-}
-
-// countOwners counts the pods of an owner in a snapshot. The count is made when it is asked for the first time.
-func (l *Loop) countOwners(s *cluster.Snapshot) func(types.UID) int {
-	var counts map[types.UID]int
-	return func(owner types.UID) int {
-		if counts == nil {
-			counts = map[types.UID]int{}
-			note := func(p *cluster.Pod) {
-				if pod := l.State.Pod(p.PodRef); pod != nil && !p.Terminating && !p.Daemon {
-					counts[ownerOf(pod)]++
-				}
-			}
-			for _, n := range s.Nodes {
-				for _, p := range n.Pods {
-					if p.Node == n.Name {
-						note(p)
-					}
-				}
-			}
-			for _, p := range s.Pending {
-				if p.Node == "" {
-					note(p)
-				}
-			}
-		}
-		return counts[owner]
-	}
 }
 
 // innocent are the moves that no violation names.
