@@ -58,7 +58,7 @@ func (s *solver) budget() int64 {
 // Source: make bench-peer ARGS=-work, and the benchmark Price of engine/bound for the mean of several seeds.
 func DefaultWork(pods int) int64 {
 	n := int64(pods)
-	return min(500_000+10_000*n, 12_000_000+300*n, 25_000_000)
+	return min(500_000+20_000*n, 1_000_000+10_000*n, 12_000_000+300*n, 25_000_000)
 }
 
 // freeNodes are those whose pods may be moved as far as topology is concerned: nothing on them was counted in a
