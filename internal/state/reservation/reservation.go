@@ -8,6 +8,8 @@
 package reservation
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +68,7 @@ func (t *Table) Has(pod types.UID) bool {
 	return ok
 }
 
-// On are the reservations of room on units, in no order.
+// On are the reservations of room on units, in order of the pods.
 func (t *Table) On(units ...Unit) []Reservation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,6 +78,9 @@ func (t *Table) On(units ...Unit) []Reservation {
 			out = append(out, t.pods[pod])
 		}
 	}
+	slices.SortFunc(out, func(a, b Reservation) int {
+		return cmp.Or(cmp.Compare(a.Pod.Namespace, b.Pod.Namespace), cmp.Compare(a.Pod.Name, b.Pod.Name), cmp.Compare(a.UID, b.UID))
+	})
 	return out
 }
 
