@@ -23,9 +23,9 @@ export function bytes(b) {
   return Math.round(b / 2 ** 20) + ' MiB';
 }
 
-/** How long ago a time is, in one unit. */
-export function ago(iso, now = Date.now()) {
-  const s = Math.max(0, (now - Date.parse(iso)) / 1000);
+/** How long ago a time is, in one unit; the time as the controller writes it, or in milliseconds as Date.now has it. */
+export function ago(at, now = Date.now()) {
+  const s = Math.max(0, (now - (typeof at === 'number' ? at : Date.parse(at))) / 1000);
   if (s < 90) return Math.round(s) + ' s';
   if (s < 5400) return Math.round(s / 60) + ' min';
   if (s < 129600) return Math.round(s / 3600) + ' h';

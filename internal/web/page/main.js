@@ -3,7 +3,8 @@
 import { explainDecision, explainNode, explainPod, merge, model, problems, readFloor, readOverview, readUsage, use } from './model.js';
 import * as map from './map.js';
 import { drawChart } from './chart.js';
-import { figures, panels, todo } from './panels.js';
+import { figures, health, panels, todo } from './panels.js';
+import { stale } from './words.js';
 import { ago, bytes, cores, el, percent, perHour } from './format.js';
 
 // A large cluster changes all the time, and each change costs its controller something: nobody sees 1,000 boxes change each two seconds.
@@ -157,13 +158,13 @@ function show() {
 }
 
 function fresh() {
-  const e = $('fresh');
-  if (model.failed) {
-    e.className = 'bad';
-    e.textContent = (model.heardAt ? `Nothing new for ${ago(model.heardAt)}: ` : 'No answer yet: ') + model.failed;
-    if (!model.heardAt) { $('health').textContent = 'not connected'; $('health').className = 'pill bad'; }
-  } else if (model.heardAt) { e.className = ''; e.textContent = `Kerf ${model.doc.kerf} · live`; }
+  const e = $('fresh'), old = stale(model.heardAt, model.failed);
+  e.className = old ? 'bad' : '';
+  if (old) e.textContent = (model.heardAt ? `Nothing new for ${ago(model.heardAt)}: ` : 'No answer yet: ') + (model.failed || 'the controller takes long to answer');
+  else if (model.heardAt) e.textContent = `Kerf ${model.doc.kerf} · live`;
+  health();
 }
+setInterval(() => { if (!document.hidden) fresh(); }, 1000); // a call that hangs fails late, and what is shown grows old meanwhile
 
 async function poll() {
   if (!document.hidden) {

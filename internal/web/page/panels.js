@@ -1,7 +1,7 @@
 // The lists beside the map.
 
 import { freshFloor, model, problems } from './model.js';
-import { capped, decided, floorWords, saidBy, steps, verdict } from './words.js';
+import { capped, decided, floorWords, saidBy, stale, steps, verdict } from './words.js';
 import { ago, clock, count, countdown, date, el, money, perHour, perMonth } from './format.js';
 
 const said = new Map();
@@ -155,11 +155,17 @@ export function figures() {
   set('f-pods', pods.toLocaleString('en'));
   set('f-waiting', waiting.toLocaleString('en'));
   document.getElementById('f-waiting').className = d.waiting.some((w) => !w.node) ? 'bad' : waiting ? 'warn' : '';
-  const wrong = problems(), bad = wrong.filter((p) => p.level === 'bad').length, health = document.getElementById('health');
-  document.body.dataset.wrong = wrong.length ? 'yes' : 'no';
-  const words = verdict(wrong, waiting);
-  set('health', words);
-  health.className = 'pill ' + (bad ? 'bad' : wrong.length ? 'warn' : 'good');
-  document.title = `${words === 'all well' ? '' : words + ' · '}${perHour(d.bill.running)} · ${d.cluster} · kerf`;
+  document.body.dataset.wrong = problems().length ? 'yes' : 'no';
+  health();
+}
+
+/** The pill, and the title of the page: how the cluster is, as long as that is known. */
+export function health() {
+  const d = model.doc, old = stale(model.heardAt, model.failed), pill = document.getElementById('health');
+  if (!d && !old) return;
+  const wrong = problems(), words = old || verdict(wrong, model.now.waiting);
+  if (pill.textContent !== words) pill.textContent = words;
+  pill.className = 'pill ' + (old || wrong.some((p) => p.level === 'bad') ? 'bad' : wrong.length ? 'warn' : 'good');
+  if (d) document.title = `${words === 'all well' ? '' : words + ' · '}${perHour(d.bill.running)} · ${d.cluster} · kerf`;
 }
 export { money };

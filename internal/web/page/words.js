@@ -10,6 +10,15 @@ export function verdict(problems, waiting) {
   return (warnings ? count(warnings, 'warning') : 'all well') + way;
 }
 
+/** After how many milliseconds without an answer the page is stale though nothing failed: two polls of a large cluster, and time for slow answers. */
+const staleAfter = 12000;
+
+/** How old what the page shows is, in few words, where it is not of now: no answer came for a while, or the last call failed. Empty while it is of now. */
+export function stale(heardAt, failed, now = Date.now()) {
+  if (!heardAt) return failed ? 'not connected' : '';
+  return failed || now - heardAt > staleAfter ? `no data for ${ago(heardAt, now)}` : '';
+}
+
 /** The figures of the floor: fresh is for the pods of now, known may be an older one; either may be null. soon: it is being found. */
 export function floorWords(running, fresh, known, now = Date.now()) {
   if (fresh?.bound) return { floor: perHour(fresh.bound), gap: percent(Math.max(0, running / fresh.bound - 1)), title: '', soon: false };
