@@ -74,7 +74,7 @@ func (m *Model) nodeEntry(i int) entry {
 	}
 	e := entry{
 		key:   n.Name,
-		cells: []string{name, n.Pool, n.InstanceType, n.Zone, n.CapacityType, m.look.bar.draw(u.Amount, columns[5].width), percent, price, fmt.Sprint(n.Pods.Used), m.ago(n.Created), m.state(n), m.why(n)},
+		cells: []string{name, n.Pool, n.InstanceType, n.Zone, n.CapacityType, m.look.bar.draw(u.Amount, columns[5].width), percent, price, fmt.Sprint(n.Running()), m.ago(n.Created), m.state(n), m.why(n)},
 		open: func() *detail {
 			return &detail{
 				title: "Node " + n.Name, head: m.describe(n),
@@ -195,7 +195,11 @@ func (m *Model) amounts(n *overview.Node) string {
 	if n.GPU.Has > 0 {
 		text += fmt.Sprintf(", gpu %d of %d", n.GPU.Used, n.GPU.Has)
 	}
-	return text + fmt.Sprintf(", pods %d of %d", n.Pods.Used, n.Pods.Has)
+	text += fmt.Sprintf(", pods %d of %d", n.Running(), n.Pods.Has)
+	if n.Expected > 0 {
+		text += fmt.Sprintf(" and room kept for %d", n.Expected)
+	}
+	return text
 }
 
 // poolText says what is known of a NodePool.

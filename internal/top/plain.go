@@ -23,7 +23,7 @@ func WriteTable(w io.Writer, d *overview.Document, o NodeOptions) error {
 			price = fmt.Sprintf("%.4f", float64(n.Price)/1e6)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%.0f%%\t%.0f%%\t%s\t%d\t%s\t%s\t%s\n", n.Name, dash(n.Pool), dash(n.InstanceType), dash(n.Zone), dash(n.CapacityType),
-			100*part(n.CPU.Used, n.CPU.Has), 100*part(n.Memory.Used, n.Memory.Has), dash(price), n.Pods.Used, m.ago(n.Created), m.state(n), clean(oneLine(m.why(n))))
+			100*part(n.CPU.Used, n.CPU.Has), 100*part(n.Memory.Used, n.Memory.Has), dash(price), n.Running(), m.ago(n.Created), m.state(n), clean(oneLine(m.why(n))))
 	}
 	return t.Flush()
 }

@@ -2,21 +2,20 @@ package overview
 
 import "github.com/kerf-sh/kerf/internal/engine/catalog"
 
-// Pods counts the pods of a whole overview: those on nodes, DaemonSets' included, and those that wait. What a node has in use counts
-// pods that room is kept for, which wait.
+// Pods counts the pods of a whole overview: those on nodes, DaemonSets' included, and those that wait. A pod that is being moved counts
+// where it runs.
 func (d *Document) Pods() (running, waiting int) {
-	coming := 0
 	for i := range d.Waiting {
 		waiting += d.Waiting[i].Count
-		if d.Waiting[i].Node != "" {
-			coming += d.Waiting[i].Count
-		}
 	}
 	for _, n := range d.Nodes {
-		running += int(n.Pods.Used)
+		running += n.Running()
 	}
-	return max(0, running-coming), waiting + d.WaitingMore
+	return running, waiting + d.WaitingMore
 }
+
+// Running is how many pods are on the node, DaemonSets' included.
+func (n *Node) Running() int { return int(n.Pods.Used) - n.Expected }
 
 // dear is how much more than usual nodes cost, by the usual prices of their NodeClaims.
 func dear(nodes []*known, usual map[string]catalog.MicroUSD) (sum catalog.MicroUSD) {

@@ -6,7 +6,33 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 )
+
+// TestAPodThatIsMovedCountsWhereItRuns, also while room is kept for it on another node.
+func TestAPodThatIsMovedCountsWhereItRuns(t *testing.T) {
+	now, class := time.Now(), &cluster.Class{ID: "c", Namespace: "shop", Requests: res.List{res.Pods: 1}}
+	pod := func(name, on string) *cluster.Pod {
+		return &cluster.Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: name, UID: name}, Class: class, Node: on, CreatedAt: now}
+	}
+	moved, waits := pod("a", "old"), pod("w", "")
+	node := func(name string, pods ...*cluster.Pod) *cluster.Node {
+		return &cluster.Node{Name: name, Claim: "c-" + name, Launched: true, Pods: pods, Used: res.List{res.Pods: int64(len(pods))}}
+	}
+	s := &cluster.Snapshot{Nodes: []*cluster.Node{node("new", moved, waits, pod("d", "new")), node("old", moved, pod("b", "old"))}}
+	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Now: func() time.Time { return now }})
+	d := o.Document(t.Context(), "")
+	if running, waiting := d.Pods(); running != 3 || waiting != 1 {
+		t.Errorf("%d run and %d wait, want 3 and 1", running, waiting)
+	}
+	if n := d.Nodes[0]; n.Running() != 1 || n.Expected != 2 {
+		t.Errorf("the new node has %d pods and %d expected, want 1 and 2", n.Running(), n.Expected)
+	}
+	o.sample(t.Context())
+	if p := o.history.points; len(p) != 1 || p[0].Pods != 3 || p[0].Waiting != 1 {
+		t.Errorf("the history has %+v", p)
+	}
+}
 
 // TestNodesOfAShortageAreDear by what they cost more than usual, as long as they are there.
 func TestNodesOfAShortageAreDear(t *testing.T) {

@@ -89,6 +89,8 @@ type Node struct {
 	Memory       Amount           `json:"memory"`
 	GPU          Amount           `json:"gpu,omitzero"`
 	Pods         Amount           `json:"pods"`
+	// Expected is how many of Pods are not on it: room is kept for them until they wait no longer, or leave the node where they run.
+	Expected int `json:"expected,omitempty"`
 	// Carries is what it carries besides daemons: pairs of the number of a class and how many pods of it.
 	Carries [][2]int `json:"carries,omitempty"`
 	// Hold is what keeps it; nil where it is not known, or nothing does.

@@ -66,7 +66,7 @@ func (o *Overview) sample(ctx context.Context) {
 	}
 	without, coming := o.waitingPods()
 	o.history.add(Point{
-		At: o.seen.at.UTC(), Running: bill.Running, Worth: bill.Worth, Nodes: o.seen.sums.nodes, Pods: o.seen.sums.pods - coming, Waiting: without + coming,
+		At: o.seen.at.UTC(), Running: bill.Running, Worth: bill.Worth, Nodes: o.seen.sums.nodes, Pods: o.seen.sums.pods, Waiting: without + coming,
 	})
 }
 

@@ -259,7 +259,7 @@ func (s *look) sort() {
 type sums struct {
 	bill  Bill
 	nodes int // that Kerf launched
-	pods  int // on nodes, and those that are to come
+	pods  int // on nodes
 	pools map[string]*poolSum
 }
 
@@ -272,7 +272,7 @@ type poolSum struct {
 // count adds a node, or takes it away where by is -1.
 func (s *sums) count(k *known, by int) {
 	n, price := k.from, k.price*catalog.MicroUSD(by)
-	s.pods += by * len(n.Pods)
+	s.pods += by * (len(n.Pods) - expected(n))
 	if n.Pool != "" || n.Claim != "" {
 		s.ofPool(n.Pool, func(p *poolSum) {
 			p.all += by

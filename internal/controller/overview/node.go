@@ -26,8 +26,19 @@ func (o *Overview) show(k *known) *Node {
 			out.GPU.Has, out.GPU.Used = out.GPU.Has+g.Has, out.GPU.Used+g.Used
 		}
 	}
+	out.Expected = expected(n)
 	out.Carries = o.classes.carried(n.Pods, o.version+1)
 	return out
+}
+
+// expected is how many pods have room kept on a node and are not on it: they wait, or run on a node that they are moved from.
+func expected(n *cluster.Node) (count int) {
+	for _, pod := range n.Pods {
+		if pod.Node != n.Name {
+			count++
+		}
+	}
+	return count
 }
 
 // holdOf is what keeps a node; nil for nothing.

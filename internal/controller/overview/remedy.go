@@ -179,7 +179,7 @@ func cost(nodes []*Node) string {
 func carried(nodes []*Node) string {
 	pods := 0
 	for _, n := range nodes {
-		pods += int(n.Pods.Used)
+		pods += n.Running()
 	}
 	if pods == 0 {
 		return ""

@@ -1,6 +1,6 @@
 // Asks for news, and has them shown.
 
-import { explainDecision, explainNode, explainPod, merge, model, problems, readFloor, readOverview, readUsage, use } from './model.js';
+import { explainDecision, explainNode, explainPod, merge, model, problems, readFloor, readOverview, readUsage, running, use } from './model.js';
 import * as map from './map.js';
 import { drawChart } from './chart.js';
 import { figures, health, panels, todo } from './panels.js';
@@ -108,7 +108,7 @@ function showLegend() {
 const columns = [
   ['node', (n) => n.name], ['NodePool', (n) => n.pool || ''], ['type', (n) => n.type || ''], ['zone', (n) => n.zone || ''], ['capacity', (n) => n.capacityType || ''],
   ['state', (n) => n.state], ['age', (n) => -Date.parse(n.created), (n) => ago(n.created)], ['$/h', (n) => n.price, (n) => (n.price ? perHour(n.price) : '')],
-  ['asked for', (n) => use(n).part, (n) => percent(use(n).part)], ['pods', (n) => n.pods.used], ['kept because', (n) => n.hold?.text || ''],
+  ['asked for', (n) => use(n).part, (n) => percent(use(n).part)], ['pods', running], ['kept because', (n) => n.hold?.text || ''],
 ];
 const rowsMost = 500;
 let tableShown = false, sort = { column: 0, down: false };

@@ -1,6 +1,6 @@
 // The picture of the cluster: each node a box whose area is its size, and in it its pods by what they ask for.
 
-import { model, movesByNode, use } from './model.js';
+import { model, movesByNode, running, use } from './model.js';
 import { ago, bytes, cores, perHour, percent } from './format.js';
 
 const canvas = document.getElementById('canvas');
@@ -288,7 +288,7 @@ export function describe(n) {
   const u = use(n), move = moves.get(n.name), lines = [];
   lines.push([n.type || 'no instance type yet', n.zone, n.capacityType, n.price ? perHour(n.price) : ''].filter(Boolean).join(' · '));
   lines.push(`${n.state}, ${ago(n.created)} old${n.pool ? ', NodePool ' + n.pool : n.claim ? '' : ', not managed by Kerf'}`);
-  lines.push(`CPU ${cores(n.cpu.used)} of ${cores(n.cpu.has)}, memory ${bytes(n.memory.used)} of ${bytes(n.memory.has)}, ${n.pods.used} of ${n.pods.has} pods; ${percent(u.part)} of its ${u.resource} asked for`);
+  lines.push(`CPU ${cores(n.cpu.used)} of ${cores(n.cpu.has)}, memory ${bytes(n.memory.used)} of ${bytes(n.memory.has)}, ${running(n)} of ${n.pods.has} pods${n.expected ? ` and room kept for ${n.expected} more` : ''}; ${percent(u.part)} of its ${u.resource} asked for`);
   const inUse = model.usage[n.name];
   if (inUse) lines.push(`In use: CPU ${cores(inUse.cpu)} (${percent(inUse.cpu / n.cpu.has)}), memory ${bytes(inUse.memory)} (${percent(inUse.memory / n.memory.has)})`);
   if (move) lines.push(`${move.begun ? 'Being removed' : 'About to be removed'}: ${move.why}`);

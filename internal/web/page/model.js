@@ -28,14 +28,16 @@ export function merge(doc) {
   model.version = doc.version; model.doc = doc; model.failed = ''; model.heardAt = Date.now();
 }
 
-/** Nodes that Kerf launched, pods that run, DaemonSets' included, and pods that wait. What a node has in use counts pods that room is kept for. */
+/** Nodes that Kerf launched, pods that run, DaemonSets' included, and pods that wait. A pod that is being moved counts where it runs. */
 function counts(doc) {
-  let nodes = 0, used = 0;
-  for (const n of model.nodes.values()) { used += n.pods.used; if (n.claim) nodes++; }
-  const coming = doc.waiting.reduce((a, w) => a + (w.node ? w.count : 0), 0);
+  let nodes = 0, pods = 0;
+  for (const n of model.nodes.values()) { pods += running(n); if (n.claim) nodes++; }
   const waiting = doc.waiting.reduce((a, w) => a + w.count, 0) + (doc.waitingMore || 0);
-  return { nodes, pods: Math.max(0, used - coming), waiting };
+  return { nodes, pods, waiting };
 }
+
+/** How many pods are on a node; what it has in use counts those that room is kept for besides. */
+export const running = (n) => n.pods.used - (n.expected || 0);
 
 async function get(path) {
   const r = await fetch(path, { credentials: 'same-origin' });
