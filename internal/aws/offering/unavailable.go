@@ -22,7 +22,7 @@ const (
 // Reasons why an offering must not be asked for. They are a closed set; see also those of package instancetype.
 const (
 	NoCapacity   = "insufficient capacity"
-	NoQuota      = "quota exceeded"
+	NoQuota      = catalog.OverQuota
 	NoAddresses  = "no free addresses in the zone's subnets"
 	NotPermitted = "capacity type not permitted"
 	Reclaimed    = "capacity is being reclaimed"

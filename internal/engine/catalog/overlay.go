@@ -54,6 +54,9 @@ func (r *PriceRule) Of(known MicroUSD, priced bool) (MicroUSD, bool) {
 // WithoutPrice is why an offering is unavailable of which only the price is missing; an overlay that sets one fixes it.
 const WithoutPrice = "no price"
 
+// OverQuota is why an offering is unavailable for which a quota of the account is used up.
+const OverQuota = "quota exceeded"
+
 // WithoutSubnet is why an offering is unavailable in whose zone the node class has no subnet.
 const WithoutSubnet = "no subnet in zone"
 

@@ -298,7 +298,23 @@ func (e *explainer) changeOf(pool *cluster.Pool, k knob) (trial, bool) {
 	case plan.VolumeTopology:
 		t.change.To = node.Types[0].Zone
 	}
+	if k.is.Kind != plan.Availability {
+		t.change.Refused = overQuota(pool, t.change.Node.CapacityType)
+	}
 	return t, true
+}
+
+// overQuota is why EC2 refuses a capacity type, where a quota of the account is used up for some types of the pool. What is left open
+// then is smaller, or of another quota, and was not asked for.
+func overQuota(pool *cluster.Pool, capacityType string) string {
+	for _, x := range pool.Types {
+		for i := range x.Offerings {
+			if o := &x.Offerings[i]; o.CapacityType == capacityType && !o.Available && o.Unavailable == catalog.OverQuota {
+				return o.Unavailable
+			}
+		}
+	}
+	return ""
 }
 
 // lower finds by halving the largest request that can be met.

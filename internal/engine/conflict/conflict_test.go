@@ -3,6 +3,7 @@ package conflict
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -153,5 +154,33 @@ func TestTheBestChangeIsProven(t *testing.T) {
 func TestClassesWithAPlaceAreNotExplained(t *testing.T) {
 	if x := Explain(&pack.Problem{}, &plan.Plan{}, "nothing"); x != nil {
 		t.Errorf("explained %v", x)
+	}
+}
+
+// TestACureThatEC2MayRefuseSaysSo: a type that was not asked for since a quota was used up is of the same account, and stands behind what
+// needs no such type.
+func TestACureThatEC2MayRefuseSaysSo(t *testing.T) {
+	kind := func(name string, cpu int64, offerings ...catalog.Offering) *catalog.Type {
+		return &catalog.Type{Name: name, Capacity: res.List{res.CPU: cpu, res.Memory: 8 << 30, res.Pods: 10}, Offerings: offerings, Requirements: []requirement.Term{
+			only(requirement.InstanceType, name), only(requirement.Zone, "a"), {Key: requirement.CapacityType, Operator: requirement.In, Values: []string{catalog.Spot, catalog.OnDemand}},
+		}}
+	}
+	types := []*catalog.Type{
+		kind("small", 1000, catalog.Offering{Zone: "a", CapacityType: catalog.OnDemand, Price: 10, Available: true}),
+		kind("large", 4000, catalog.Offering{Zone: "a", CapacityType: catalog.OnDemand, Price: 40, Unavailable: catalog.OverQuota}, catalog.Offering{Zone: "a", CapacityType: catalog.Spot, Price: 30, Available: true}),
+	}
+	class := &cluster.Class{Namespace: "ns", Requests: res.List{res.CPU: 1500, res.Pods: 1}, Selector: []requirement.Term{only(requirement.CapacityType, catalog.OnDemand)}}
+	class.ID = class.Hash()
+	p := &pack.Problem{
+		Options: pack.Options{WellKnown: []string{requirement.Zone, requirement.CapacityType, requirement.InstanceType, requirement.NodePool}},
+		Pools:   []*cluster.Pool{{Name: "default", Types: types}}, Pending: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "ns", Name: "api", UID: "api"}, Class: class}},
+	}
+	x := Explain(p, pack.Solve(p), class.ID)
+	if x == nil || x.Best == nil || x.Best.Node.CapacityType != catalog.Spot || x.Best.Refused != "" {
+		t.Fatalf("the best change is to allow spot: %v", x)
+	}
+	refused := "EC2 refuses other on-demand instances now (quota exceeded), and may refuse this one"
+	if text := x.String(); !strings.Contains(text, "ask for at most 1 cpu") || strings.Count(text, refused) != 1 {
+		t.Errorf("lacks %q once:\n%s", refused, text)
 	}
 }

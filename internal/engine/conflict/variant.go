@@ -197,7 +197,7 @@ func (v *variant) solvable(p *pack.Problem) *pack.Problem {
 
 // byPrice orders changes: waiting for what EC2 is asked for again anyway, edits, other waiting, then by price, then as they were found.
 func byPrice(a, b plan.Change) int {
-	return cmp.Or(cmp.Compare(effort(&a), effort(&b)), cmp.Compare(a.Node.Price, b.Node.Price))
+	return cmp.Or(cmp.Compare(min(1, len(a.Refused)), min(1, len(b.Refused))), cmp.Compare(effort(&a), effort(&b)), cmp.Compare(a.Node.Price, b.Node.Price))
 }
 
 // effort ranks what it takes to make a change: an edit of one object; work on several, or a pod that does without what it

@@ -91,6 +91,8 @@ type Change struct {
 	To string `json:"to,omitempty"`
 	// Node is what would be launched for one such pod.
 	Node TypeChoice `json:"node"`
+	// Refused is why EC2 refuses other instances of the node's capacity type now, for the account as a whole: it may refuse this one too.
+	Refused string `json:"refused,omitempty"`
 	// Places tells how many of the class's pods the whole problem, solved again with the change, gives a place, and More by
 	// how much its plan then costs more per hour. Both are set for the changes that were tried so.
 	Proven bool             `json:"proven,omitempty"`
@@ -306,6 +308,9 @@ func (c *Change) effect() string {
 	text := fmt.Sprintf("an instance for it, %s %s %s, costs %s/h", c.Node.Name, c.Node.Zone, c.Node.CapacityType, Dollars(c.Node.Price))
 	if c.Proven {
 		text += fmt.Sprintf("; solved again with this change, %d of %s found a place, and the plan costs %s", c.Places, Count(c.Of, "pod"), more(c.More))
+	}
+	if c.Refused != "" {
+		text += fmt.Sprintf("; EC2 refuses other %s instances now (%s), and may refuse this one", c.Node.CapacityType, c.Refused)
 	}
 	return text
 }
