@@ -289,6 +289,10 @@ func (d *deps) nodeNow(name string) (record.Now, bool) {
 		now := record.Now{Node: n}
 		if claim := d.cache.Claim(n.Claim); claim != nil {
 			now.Why, now.Launched = claim.Annotations[apply.WhyAnnotation], claim.Annotations[apply.LaunchedAnnotation]
+			if !n.Launched && launchFails(claim) {
+				c := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
+				now.Refused = (&overview.Trouble{Name: claim.Name, Reason: c.Reason, Message: c.Message}).Why()
+			}
 		}
 		return now, true
 	}

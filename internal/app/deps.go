@@ -109,7 +109,6 @@ func (d *deps) newCache(ctx context.Context) (*cache.Cache, func() bool, error) 
 	if err != nil {
 		return nil, nil, fmt.Errorf("watching the cluster: %w", err)
 	}
-	d.ring.SetNodes(d.nodeNow)
 	d.ring.SetPods(d.podNow)
 	return state, synced, nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/terminate"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/version"
 )
@@ -36,16 +37,27 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 	problems := d.problems("overview")
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
-		Snapshot: d.cache.Snapshot, Pools: problems.Pools, Problem: problems.Problem, Decision: consolidation.Last, UnderWay: queue.UnderWay,
+		Snapshot: d.cache.Snapshot, Pools: problems.Pools, Problem: problems.Problem, Decision: consolidation.Found, UnderWay: queue.UnderWay,
 		Held:  func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
 		Usual: d.usualPrices, Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
-		Interrupted: d.interrupted,
+		Interrupted: d.interrupted, Joins: d.joins,
 		Stalls: func() (out []overview.Stall) {
 			for _, s := range drains.Stalls() {
 				out = append(out, overview.Stall{Node: s.Node, Text: s.Text, Since: s.Since.UTC()})
 			}
 			return out
 		},
+	})
+	d.ring.SetNodes(func(name string) (record.Now, bool) {
+		now, known := d.nodeNow(name)
+		if known && now.Node.Deleting {
+			for _, s := range drains.Stalls() {
+				if s.Node == now.Node.Name {
+					now.Stalled = s.Text
+				}
+			}
+		}
+		return now, known
 	})
 	d.events.Heard = func(object runtime.Object, eventType, reason, message string) {
 		out.Heard(object, eventType, reason, message)
@@ -79,6 +91,28 @@ func (d *deps) serveOverview(o *overview.Overview) []error {
 			return nil
 		})),
 	}
+}
+
+// joins is how long half of the nodes took from their NodeClaim to being ready, as the conditions of the NodeClaims tell.
+func (d *deps) joins(s *cluster.Snapshot) time.Duration {
+	var took []time.Duration
+	for _, n := range s.Nodes {
+		if n.Claim == "" || !n.Initialized {
+			continue
+		}
+		claim := d.cache.Claim(n.Claim)
+		if claim == nil {
+			continue
+		}
+		if c := claim.StatusConditions().Get(karpv1.ConditionTypeInitialized); c.IsTrue() {
+			took = append(took, c.LastTransitionTime.Sub(claim.CreationTimestamp.Time))
+		}
+	}
+	if len(took) == 0 {
+		return 0
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
 }
 
 // closures are what is not asked of EC2 at the moment.

@@ -23,8 +23,10 @@ type Report struct {
 	Pods     Pods               `json:"pods"`
 	Pools    []overview.Pool    `json:"pools"`
 	Waiting  []Waiting          `json:"waiting"`
-	Blocked  []overview.Blocked `json:"blocked"` // savings, the largest first
-	Moves    []overview.Move    `json:"moves"`   // disruptions, those under way first
+	// Joining is set while instances that run take longer than a minute to join.
+	Joining *overview.Unjoined `json:"joining,omitempty"`
+	Blocked []overview.Blocked `json:"blocked"` // savings, the largest first
+	Moves   []overview.Move    `json:"moves"`   // disruptions, those under way first
 	// Held is set while consolidation that moves pods is paused.
 	Held *overview.Held `json:"held,omitempty"`
 }
@@ -74,14 +76,15 @@ type Waiting struct {
 	Workload string    `json:"workload,omitempty"` // namespace/name, as far as the name of a pod tells
 	Pod      string    `json:"pod"`                // one of them
 	Since    time.Time `json:"since"`
-	Node     string    `json:"node,omitempty"` // where they are to go
-	Why      string    `json:"why,omitempty"`  // they have no place
+	Node     string    `json:"node,omitempty"` // where they are to go, the first of Nodes such nodes
+	Nodes    int       `json:"nodes,omitempty"`
+	Why      string    `json:"why,omitempty"` // they have no place
 }
 
 // Of makes a report of an overview that is whole. found may be nil, and failed say why.
 func Of(d *overview.Document, found *floor.Floor, failed string) *Report {
 	r := &Report{
-		Cluster: d.Cluster, Kerf: d.Kerf, At: d.At, Healthy: true, Problems: d.Problems, Pools: d.Pools, Blocked: d.Blocked, Moves: d.Moves, Held: d.Held,
+		Cluster: d.Cluster, Kerf: d.Kerf, At: d.At, Healthy: true, Problems: d.Problems, Pools: d.Pools, Blocked: d.Blocked, Moves: d.Moves, Held: d.Held, Joining: d.Joining,
 		Waiting: []Waiting{}, Nodes: Nodes{ByState: map[overview.State]int{}},
 		Cost: Cost{Running: d.Bill.Running, Dear: d.Bill.Dear, Unpriced: d.Bill.Unpriced, FloorError: failed},
 	}
@@ -100,7 +103,7 @@ func Of(d *overview.Document, found *floor.Floor, failed string) *Report {
 	}
 	r.Pods.Running, r.Pods.Waiting = d.Pods()
 	for _, w := range d.Waiting {
-		line := Waiting{Count: w.Count, Pod: w.Pod, Since: w.Since, Node: w.Node, Why: w.Why}
+		line := Waiting{Count: w.Count, Pod: w.Pod, Since: w.Since, Node: w.Node, Nodes: w.Nodes, Why: w.Why}
 		if w.Class >= 0 && w.Class < len(d.Classes) {
 			line.Workload = d.Classes[w.Class].Namespace + "/" + d.Classes[w.Class].Name
 		}

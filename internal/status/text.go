@@ -77,6 +77,12 @@ func (r *Report) Verdict() string {
 		return plan.Count(bad, "problem") + ", " + plan.Count(warnings, "warning")
 	case bad > 0:
 		return plan.Count(bad, "problem")
+	case overview.Started(r.Problems): // the page says the same (verdict in words.js)
+		out := "just started"
+		if n := r.Pods.Waiting; n > 0 {
+			out += fmt.Sprintf(", %d pods wait", n)
+		}
+		return out
 	}
 	out := "healthy"
 	if warnings > 0 {
@@ -84,6 +90,9 @@ func (r *Report) Verdict() string {
 	}
 	if r.Pods.Waiting > 0 { // the page says the same (verdict in words.js)
 		out += ", " + plan.Count(r.Pods.Waiting, "pod") + " on the way"
+		if j := r.Joining; j != nil {
+			out += " (" + j.Text(r.At) + ")"
+		}
 	}
 	return out
 }
@@ -143,6 +152,10 @@ func (r *Report) writeCost(b *strings.Builder) {
 		if s.Nodes > 0 {
 			shares = append(shares, fmt.Sprintf("%d %s for %s", s.Nodes, s.name, PerHour(s.Price)))
 		}
+	}
+	if c.Running == 0 && c.Unpriced > 0 {
+		b.WriteString("cost     not known yet: no price has been read\n")
+		return
 	}
 	fmt.Fprintf(b, "cost     %s", PerHour(c.Running))
 	if len(shares) > 0 {
@@ -208,7 +221,7 @@ func (r *Report) writeWaiting(b *strings.Builder, most int) {
 		fmt.Fprintf(b, "  %d x %s, for %s: ", w.Count, what, r.ago(w.Since))
 		switch {
 		case w.Node != "":
-			fmt.Fprintf(b, "room is kept%s on %s\n", first(w.Count), w.Node)
+			fmt.Fprintf(b, "room is kept on %s\n", (&overview.Waiting{Node: w.Node, Nodes: w.Nodes}).Where())
 		case w.Why != "" && r.said(w.Why):
 			b.WriteString("see the problem above\n")
 		case w.Why != "":
@@ -226,14 +239,6 @@ func (r *Report) writeWaiting(b *strings.Builder, most int) {
 // said reports whether a problem that is written gives a reason already.
 func (r *Report) said(why string) bool {
 	return slices.ContainsFunc(r.Problems, func(p overview.Problem) bool { return p.Text == why })
-}
-
-// first is said where a line names the node of one pod of several.
-func first(count int) string {
-	if count > 1 {
-		return " for all, for the first"
-	}
-	return ""
 }
 
 func (r *Report) listed() (n int) {
@@ -255,10 +260,7 @@ func (r *Report) writeMoves(b *strings.Builder, most int) {
 	}
 	b.WriteString("\nmoves\n")
 	for _, m := range r.Moves[:min(most, len(r.Moves))] {
-		state := "to be confirmed"
-		if m.Begun {
-			state = "under way"
-		}
+		state := r.begins(&m)
 		fmt.Fprintf(b, "  %s, %s: %s", m.Cause, state, named(m.Nodes, len(m.Nodes), most))
 		if len(m.New) > 0 {
 			fmt.Fprintf(b, " -> %s", strings.Join(m.New, ", "))
@@ -271,10 +273,26 @@ func (r *Report) writeMoves(b *strings.Builder, most int) {
 		}
 		b.WriteString("\n")
 		if m.Why != "" {
-			fmt.Fprintf(b, "    %s\n", m.Why)
+			fmt.Fprintf(b, "    %s\n", strings.ReplaceAll(m.Why, "\n", "\n    "))
+		}
+		if m.Waits != "" {
+			fmt.Fprintf(b, "    %s\n", m.Waits)
 		}
 	}
 	r.more(b, len(r.Moves), most, "move")
+}
+
+// begins says whether a move has begun, and when it does if it is found until then.
+func (r *Report) begins(m *overview.Move) string {
+	switch left := m.Begins.Sub(r.At); {
+	case m.Begun:
+		return "under way"
+	case r.Held != nil && m.Cause != "Empty":
+		return "found, and paused"
+	case left > 0:
+		return "found, begins in " + duration.HumanDuration(left) + " if that stays so"
+	}
+	return "found, begins as soon as it has its turn"
 }
 
 func (r *Report) writeBlocked(b *strings.Builder, most int) {

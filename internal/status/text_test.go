@@ -80,6 +80,50 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestAStartIsNeitherWellNorAProblem, and costs that are not known are not none.
+func TestAStartIsNeitherWellNorAProblem(t *testing.T) {
+	d := &overview.Document{Cluster: "shop", WaitingMore: 21, Bill: overview.Bill{Unpriced: 3}, Problems: []overview.Problem{{Code: overview.JustStarted, Level: overview.Warn, Title: "Kerf has just started"}}}
+	var b strings.Builder
+	if err := Of(d, nil, "").Write(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.HasPrefix(got, "cluster shop: just started, 21 pods wait\n") || !strings.Contains(got, "cost     not known yet") || strings.Contains(got, "$0") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestInstancesThatHaveNotJoinedAreTold beside the pods that are on the way.
+func TestInstancesThatHaveNotJoinedAreTold(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	d := &overview.Document{At: now, Joining: &overview.Unjoined{Node: "n", Since: now.Add(-80 * time.Second), Count: 2, Usual: 13}, Waiting: []overview.Waiting{{Pod: "a/b", Count: 19, Node: "n", Nodes: 2, Since: now}}}
+	r := Of(d, nil, "")
+	if got, want := r.Verdict(), "healthy, 19 pods on the way (2 instances have not joined for 1m20s; 13s is usual here)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var b strings.Builder
+	if err := r.Write(&b, false); err != nil || !strings.Contains(b.String(), "19 x a/b, for 0s: room is kept on n and 1 more\n") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// TestAMoveSaysWhenItBegins, or that moves are paused.
+func TestAMoveSaysWhenItBegins(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	m := overview.Move{Cause: "Underutilized", Begins: now.Add(3*time.Minute + 32*time.Second), Waits: "a saving this small must last 5m28s first"}
+	for want, d := range map[string]*overview.Document{
+		"Underutilized, found, begins in 3m32s if that stays so: ": {At: now, Moves: []overview.Move{m}},
+		"    a saving this small must last 5m28s first\n":          {At: now, Moves: []overview.Move{m}},
+		"Underutilized, found, begins as soon as it has its turn:": {At: now.Add(time.Hour), Moves: []overview.Move{m}},
+		"Underutilized, found, and paused: ":                       {At: now, Moves: []overview.Move{m}, Held: &overview.Held{}},
+		"Underutilized, under way: ":                               {At: now, Moves: []overview.Move{{Cause: "Underutilized", Begun: true}}},
+	} {
+		var b strings.Builder
+		if err := Of(d, nil, "").Write(&b, false); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%v: lacks %q:\n%s", err, want, b.String())
+		}
+	}
+}
+
 // TestAFloorThatIsNotComparable: without all prices there is no gap, and without a floor it says why.
 func TestAFloorThatIsNotComparable(t *testing.T) {
 	d := &overview.Document{Bill: overview.Bill{Running: 1, Unpriced: 2}}

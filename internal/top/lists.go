@@ -115,8 +115,11 @@ func (m *Model) waitingEntry(i int) entry {
 	switch {
 	case w.Node != "":
 		what = "room is kept on " + short(w.Node)
-		if w.Count > 1 {
-			what = "room is kept for all, for the first on " + short(w.Node)
+		if w.Nodes > 1 {
+			what += fmt.Sprintf(" and %d more", w.Nodes-1)
+		}
+		if j := m.doc.Joining; j != nil {
+			what += "; " + j.Text(m.now)
 		}
 	case w.Why == "":
 		what = "no decision has been made about them yet"
@@ -150,7 +153,14 @@ func (m *Model) moveEntry(i int) entry {
 	e.open = func() *detail {
 		d := &detail{title: v.Cause + ", " + state, head: []string{v.Why}}
 		if !v.Begun {
-			d.head = append(d.head, "It begins when the next evaluations find it again.")
+			if left := v.Begins.Sub(m.now); left > 0 {
+				d.head = append(d.head, "It begins in "+duration.HumanDuration(left)+" if that stays so.")
+			} else {
+				d.head = append(d.head, "It begins as soon as it has its turn.")
+			}
+			if v.Waits != "" {
+				d.head = append(d.head, v.Waits)
+			}
 		}
 		if v.Saving > 0 {
 			d.head = append(d.head, "It saves "+perHour(v.Saving)+".")

@@ -197,7 +197,7 @@ func (m *Model) amounts(n *overview.Node) string {
 	}
 	text += fmt.Sprintf(", pods %d of %d", n.Running(), n.Pods.Has)
 	if n.Expected > 0 {
-		text += fmt.Sprintf(" and room kept for %d", n.Expected)
+		text += fmt.Sprintf(", room kept for %d", n.Expected)
 	}
 	return text
 }

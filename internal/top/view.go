@@ -133,8 +133,15 @@ func (m *Model) firstLine() string {
 		if warnings > 0 {
 			health += ", " + m.look.warn.Render(counted(warnings, "warning"))
 		}
-	case warnings > 0:
-		health += ", " + m.look.warn.Render(counted(warnings, "warning"))
+	case overview.Started(m.doc.Problems):
+		health = m.look.warn.Render("just started")
+	default:
+		if warnings > 0 {
+			health += ", " + m.look.warn.Render(counted(warnings, "warning"))
+		}
+		if _, waiting := m.doc.Pods(); waiting > 0 { // kerf status says the same
+			health += ", " + m.look.warn.Render(counted(waiting, "pod")+" on the way")
+		}
 	}
 	left := m.look.title.Render(clean(m.doc.Cluster)) + "  " + health
 	room := m.width - ansi.StringWidth(left) - 2
@@ -176,7 +183,11 @@ func (m *Model) figures() string {
 	if others := len(m.doc.Nodes) - managed; others > 0 {
 		nodes += fmt.Sprintf(" + %d", others)
 	}
-	parts := []string{m.look.title.Render(perHour(m.doc.Bill.Running)), m.floorText(), nodes, waiting, counted(pods, "pod") + " running", m.mix()}
+	cost := perHour(m.doc.Bill.Running)
+	if m.doc.Bill.Running == 0 && m.doc.Bill.Unpriced > 0 {
+		cost = "cost …" // no price is read yet
+	}
+	parts := []string{m.look.title.Render(cost), m.floorText(), nodes, waiting, counted(pods, "pod") + " running", m.mix()}
 	line := ""
 	for i, part := range parts {
 		if part == "" {

@@ -71,8 +71,8 @@ type Loop struct {
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 
-	mu   sync.Mutex
-	last *disrupt.Decision
+	mu          sync.Mutex
+	last, found *disrupt.Decision
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -83,6 +83,13 @@ func (l *Loop) Last() *disrupt.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
+}
+
+// Found is the last decision with when it was made, and for how long its moves have stood; nil before the first. It must not be changed.
+func (l *Loop) Found() *disrupt.Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.found
 }
 
 // Launched tells the breaker what instances had to be launched, and for which pods.
@@ -170,8 +177,12 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	}
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
+	found := l.stood(d, now)
+	l.mu.Lock()
+	l.found = found
+	l.mu.Unlock()
 	if l.Decided != nil {
-		l.Decided(l.stood(d))
+		l.Decided(found)
 	}
 	l.reporter.dropped(v, d, dropped)
 	l.reporter.candidates(v, moves)
@@ -188,9 +199,10 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	return l.start(ctx, v, confirmed, ids)
 }
 
-// stood is the decision with for how long its moves have stood.
-func (l *Loop) stood(d *disrupt.Decision) *disrupt.Decision {
+// stood is the decision with when it was made, and for how long its moves have stood.
+func (l *Loop) stood(d *disrupt.Decision, now time.Time) *disrupt.Decision {
 	out := *d
+	out.At = now
 	out.Moves = slices.Clone(d.Moves)
 	for i := range out.Moves {
 		out.Moves[i].Stood = l.confirmation.Stood(out.Moves[i].Nodes)

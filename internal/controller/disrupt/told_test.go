@@ -87,7 +87,7 @@ func TestWhoAsksIsToldForHowLongAMoveHasStood(t *testing.T) {
 	l.confirmation.Observe([]disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}}, now)
 	l.confirmation.Observe(d.Moves, now.Add(time.Minute))
 	l.confirmation.Observe(d.Moves, now.Add(3*time.Minute))
-	if told := l.stood(d); told.Moves[0].Stood != 2*time.Minute || d.Moves[0].Stood != 0 {
+	if told := l.stood(d, time.Unix(100, 0)); !told.At.Equal(time.Unix(100, 0)) || told.Moves[0].Stood != 2*time.Minute || d.Moves[0].Stood != 0 {
 		t.Errorf("told %s, want that of the node that came last; in the decision itself: %s", told.Moves[0].Stood, d.Moves[0].Stood)
 	}
 }

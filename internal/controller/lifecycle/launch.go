@@ -22,8 +22,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// messageLimit cuts the cloud's words in a condition; the whole text is in the log.
-const messageLimit = 300
+// messageLimit cuts the cloud's words in a condition, as far as the API takes events: what was wrong comes last in them. The whole text is
+// in the log.
+const messageLimit = 1000
 
 func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)

@@ -64,7 +64,7 @@ func (w *world) decide() {
 		k := disrupt.Kept{Node: n.Name, Reasons: []disrupt.Reason{{Code: disrupt.NotCheaper}}}
 		switch {
 		case i%10 == 0:
-			k = disrupt.Kept{Node: n.Name, Saves: 30, Reasons: []disrupt.Reason{{Code: disrupt.DisruptionBudget, Pod: n.Pods[0].String(), Want: fmt.Sprintf("shop/budget-%d", i%97)}}}
+			k = disrupt.Kept{Node: n.Name, Saves: 3000, Reasons: []disrupt.Reason{{Code: disrupt.DisruptionBudget, Pod: n.Pods[0].String(), Want: fmt.Sprintf("shop/budget-%d", i%97)}}}
 		case i%2 == 0:
 			k.Reasons[0].Code = disrupt.ConsolidateAfter
 		}

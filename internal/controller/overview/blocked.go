@@ -17,6 +17,9 @@ const (
 	// blockedFor is for how long what blocks a node is told of while decisions say something else of it that passes. Moves come to
 	// their end, and pods to their place, within two minutes or so.
 	blockedFor = 2 * time.Minute
+	// leastSaving is the least that a line of Blocked saves, in millionths of a dollar per hour: readers write amounts to the hundredth of
+	// a cent, and a line of $0.0000 tells nobody to do anything.
+	leastSaving = 100
 )
 
 // blocker is what last blocked the removal of a node. Each decision finds the first reason that
@@ -35,6 +38,10 @@ var passing = map[disrupt.Code]bool{
 	disrupt.PendingPods: true, disrupt.TakesPods: true, disrupt.OthersFollow: true, disrupt.NotLookedAt: true,
 }
 
+// certain are the reasons that each decision asks for before those that pass, but for the two of nodes that are not ready: once it finds
+// another that passes, they are gone, and nobody is to be told of a PodDisruptionBudget that allows evictions again.
+var certain = map[disrupt.Code]bool{disrupt.DoNotDisrupt: true, disrupt.DisruptionBudget: true}
+
 // after is what blocks the node once a decision has said something of it. The one before it was the newest until last.
 func (b *blocker) after(k disrupt.Kept, last, now time.Time) *blocker {
 	if len(k.Reasons) == 0 {
@@ -48,6 +55,8 @@ func (b *blocker) after(k disrupt.Kept, last, now time.Time) *blocker {
 		return &blocker{reason: r, saves: k.Saves}
 	case b == nil || !passing[r.Code] && r.Code != b.reason.Code:
 		return nil // it is kept for a better reason, and saves nothing
+	case certain[b.reason.Code] && passing[r.Code] && r.Code != disrupt.NotInitialized && r.Code != disrupt.NotReady:
+		return nil
 	case b.until.IsZero():
 		b.until = last.Add(blockedFor)
 	}
@@ -94,6 +103,7 @@ func blocked(nodes []*known, now time.Time) []Blocked {
 			out[i].Nodes = append(out[i].Nodes, n.Name)
 		}
 	}
+	out = slices.DeleteFunc(out, func(b Blocked) bool { return b.Saves < leastSaving })
 	slices.SortStableFunc(out, func(a, b Blocked) int {
 		return cmp.Or(cmp.Compare(b.Saves, a.Saves), strings.Compare(a.Code+a.By, b.Code+b.By))
 	})

@@ -26,7 +26,7 @@ func (f *found) claims(d *Document, b *behind) {
 				continue
 			}
 			named[t.Name] = true // the later conditions of a claim wait for the first
-			t.Message = t.why()
+			t.Message = t.Why()
 			key := [2]string{t.Condition, t.Message}
 			i, ok := at[key]
 			if !ok {
@@ -65,10 +65,16 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 		p.Remedy = "kerf doctor; " + p.Remedy
 		if strings.Contains(t.Message, "missing permission") {
 			p.Remedy = "allow it to the IAM role of the controller, Kerf tries again by itself; kerf doctor"
+			if strings.Contains(t.Message, "denies it explicitly") { // to allow it as well would be of no use
+				p.Remedy = "take the statement that denies it out of the policies of the controller's IAM role, Kerf tries again by itself; kerf doctor"
+			}
 		}
 	case karpenterv1.ConditionTypeRegistered:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "instance runs and has not joined the cluster", "instances run and have not joined the cluster")
 		p.Text += cost(nodes)
+		if younger := b.younger(names); younger > 0 {
+			p.Text += "; " + counted(younger, "younger instance has", "younger instances have") + " not joined either"
+		}
 		p.Remedy = "compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; " + p.Remedy
 	case karpenterv1.ConditionTypeInitialized:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "node has joined and can't take pods yet", "nodes have joined and can't take pods yet")
@@ -84,6 +90,16 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 	f.add(p, causesOf(*t)...)
 }
 
+// younger counts the instances that run, have not joined, and are none of the NodeClaims named.
+func (b *behind) younger(names []string) (n int) {
+	for _, k := range b.unwell {
+		if k.shown.State == Joining && !slices.Contains(names, k.shown.Claim) {
+			n++
+		}
+	}
+	return n
+}
+
 func them(n int) string {
 	if n == 1 {
 		return "it"
@@ -91,8 +107,8 @@ func them(n int) string {
 	return "them"
 }
 
-// why is the message of a claim's condition without what is this claim's and this request's only.
-func (t *Trouble) why() string {
+// Why is the message of a claim's condition without what is this claim's and this request's only.
+func (t *Trouble) Why() string {
 	text := cmp.Or(t.Message, t.Reason)
 	if i := strings.LastIndex(text, `"`+t.Name+`"`); i >= 0 {
 		if _, rest, ok := strings.Cut(text[i:], ": "); ok {

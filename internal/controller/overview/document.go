@@ -6,6 +6,7 @@
 package overview
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
@@ -44,6 +45,8 @@ type Document struct {
 	Interruptions []Interruption `json:"interruptions,omitempty"`
 
 	Waiting []Waiting `json:"waiting"`
+	// Joining is set while instances that run take longer than a minute to join.
+	Joining *Unjoined `json:"joining,omitempty"`
 	// WaitingMore is how many more pods wait than Waiting lists.
 	WaitingMore int       `json:"waitingMore,omitempty"`
 	Blocked     []Blocked `json:"blocked"`
@@ -57,6 +60,8 @@ type Document struct {
 	Troubles  []Trouble           `json:"troubles"`
 	Events    []Event             `json:"events"`    // the newest first
 	Decisions []decisions.Summary `json:"decisions"` // the newest first
+
+	decides time.Time // since when this process decides; the zero time before
 }
 
 // State is where a node stands on its way.
@@ -172,9 +177,18 @@ type Waiting struct {
 	Pod   string    `json:"pod"`
 	Count int       `json:"count"`
 	Since time.Time `json:"since"` // the oldest
-	// Node is where they are to go once it is ready; empty where none was found, and Why says why not.
-	Node string `json:"node,omitempty"`
-	Why  string `json:"why,omitempty"`
+	// Node is where they are to go once it is ready, the first of Nodes such nodes; empty where none was found, and Why says why not.
+	Node  string `json:"node,omitempty"`
+	Nodes int    `json:"nodes,omitempty"`
+	Why   string `json:"why,omitempty"`
+}
+
+// Where names the nodes that pods are to go to.
+func (w *Waiting) Where() string {
+	if w.Nodes > 1 {
+		return fmt.Sprintf("%s and %d more", w.Node, w.Nodes-1)
+	}
+	return w.Node
 }
 
 // Blocked is what keeps nodes from being removed or replaced for less, by what keeps them.
@@ -199,6 +213,10 @@ type Move struct {
 	Pods   int              `json:"pods,omitempty"`
 	Saving catalog.MicroUSD `json:"saving,omitempty"`
 	Why    string           `json:"why"`
+	// Begins is when it begins if decisions find it until then; the zero time where that is not known, or it has begun. Waits says what
+	// that time is for, where it takes longer than a moment.
+	Begins time.Time `json:"begins,omitzero"`
+	Waits  string    `json:"waits,omitempty"`
 }
 
 // Held says until when consolidation that moves pods is held, and why.

@@ -78,6 +78,9 @@ func (o *Overview) look() {
 	if o.from.Decision != nil {
 		d = o.from.Decision()
 	}
+	if o.decides.IsZero() && (d != nil || o.from.Decision == nil) {
+		o.decides = now
+	}
 	if snapshot == s.snapshot && d == s.decision && t == s.terms && age >= 0 && age < staleAfter {
 		return
 	}

@@ -3,7 +3,10 @@ package overview
 import (
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -40,7 +43,7 @@ func (o *Overview) moves() []Move {
 		out = append(out, Move{Cause: "Interruption", Begun: true, Nodes: taken, Why: "AWS takes them back or works on them; their pods move first"})
 	}
 	if gone := o.going(busy); len(gone) > 0 {
-		out = append(out, Move{Cause: "Draining", Begun: true, Nodes: gone, Why: "their pods are being evicted, or they wait for that; kerf explain node says why each is removed"})
+		out = append(out, Move{Cause: "Draining", Begun: true, Nodes: gone, Why: o.drains(gone)})
 	}
 	if d == nil {
 		return out
@@ -52,9 +55,42 @@ func (o *Overview) moves() []Move {
 		}
 		m := Move{Cause: string(found.Cause), Nodes: found.Nodes, Saving: found.Saving, Why: found.Why}
 		m.with(found.NewNodes, found.Placements)
+		m.waits(found, d.At)
 		out = append(out, m)
 	}
 	return out
+}
+
+// waits says when a move begins that was found at a time, and what it waits for.
+func (m *Move) waits(found *disrupt.Move, at time.Time) {
+	if at.IsZero() || found.Cause == disrupt.Empty {
+		return
+	}
+	left := max(confirmation.Moment, found.Wait) - found.Stood
+	if found.Wait > confirmation.Moment {
+		m.Waits = "a saving this small must last " + found.Wait.Round(time.Second).String() + " first"
+	}
+	if settled := found.Onto + confirmation.Moment; found.Onto > 0 && settled > left {
+		left = settled
+		m.Waits = "by then it is known whether a node that its pods go to is removed itself"
+	}
+	m.Begins = at.Add(max(0, left)).UTC().Truncate(time.Second)
+}
+
+// drains says how far the drains of nodes are: which pods they wait for that may not be evicted.
+func (o *Overview) drains(nodes []string) string {
+	var stalls []string
+	if o.from.Stalls != nil {
+		for _, s := range o.from.Stalls() {
+			if slices.Contains(nodes, s.Node) && len(stalls) < namedNodes {
+				stalls = append(stalls, s.Node+": "+strings.TrimSuffix(s.Text, "."))
+			}
+		}
+	}
+	if len(stalls) == 0 {
+		return "their pods are being evicted, or they wait for that"
+	}
+	return strings.Join(stalls, "\n")
 }
 
 // going are the nodes on their way out that no command is about: it is over once they are deleted, and other loops have none.

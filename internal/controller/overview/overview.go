@@ -37,6 +37,8 @@ type Sources struct {
 	Interrupted func(*cluster.Snapshot) []Interruption
 	// Usual are the prices that nodes would have had whose NodeClaims were made while EC2 was short of cheaper capacity, by NodeClaim.
 	Usual func() map[string]catalog.MicroUSD
+	// Joins is how long half of the nodes took from their NodeClaim to being ready; 0 where that is not known.
+	Joins func(*cluster.Snapshot) time.Duration
 	// Stalls are the drains that wait for pods which may not be evicted.
 	Stalls    func() []Stall
 	Services  func() []Service
@@ -53,6 +55,8 @@ type Overview struct {
 	from  Sources
 	since time.Time // when this process began
 	epoch uint64    // of this process: versions of another mean nothing
+	// decides is since when this process decides which nodes are removed, as it was first seen; the zero time before. Guarded by mu.
+	decides time.Time
 	unplaced
 
 	asking chan struct{} // has one place, for who asks Sources.Pools or Sources.Problem; never taken while mu is held
@@ -114,6 +118,8 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	out.Moves = o.moves()
 	o.rest(ctx, out)
 	out.Interruptions = o.interruptions()
+	out.decides = o.decidesSince(out)
+	out.Joining = o.joining(out.At)
 	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck})
 	for i := range out.Waiting {
 		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.undecided(w) >= waitsWithin {

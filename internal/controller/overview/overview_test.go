@@ -196,7 +196,7 @@ func TestWhatIsShown(t *testing.T) {
 	}}
 	w.decision = &disrupt.Decision{
 		Before: 150, After: 120, Spare: 20,
-		Kept:  []disrupt.Kept{{Node: "full", Saves: 30, Reasons: []disrupt.Reason{{Code: disrupt.DisruptionBudget, Pod: "shop/web-1"}}}},
+		Kept:  []disrupt.Kept{{Node: "full", Saves: 3000, Reasons: []disrupt.Reason{{Code: disrupt.DisruptionBudget, Pod: "shop/web-1"}}}},
 		Moves: []disrupt.Move{{Cause: disrupt.Empty, Nodes: []string{"spare"}, Saving: 50, Why: "it is empty"}},
 	}
 	o := w.overview()
@@ -223,7 +223,7 @@ func TestWhatIsShown(t *testing.T) {
 			t.Errorf("pods whose node is on its way: %+v", l)
 		}
 	}
-	if len(d.Blocked) != 1 || d.Blocked[0].By != "shop/web-1" || d.Blocked[0].Saves != 30 || d.Blocked[0].Count != 1 {
+	if len(d.Blocked) != 1 || d.Blocked[0].By != "shop/web-1" || d.Blocked[0].Saves != 3000 || d.Blocked[0].Count != 1 {
 		t.Errorf("blocked: %+v", d.Blocked)
 	}
 	if len(d.Moves) != 1 || d.Moves[0].Begun {

@@ -81,7 +81,7 @@ func ProblemCodes() []ProblemCode {
 		{DrainStalls, "nodes drain, and a pod may not be evicted"},
 		{Paused, "consolidation that moves pods is paused"},
 		{LimitReached, "a NodePool has reached 95 % of a limit"},
-		{JustStarted, "the controller has just started and reads prices and instance types"},
+		{JustStarted, "the controller has just started: it reads prices and instance types, or has decided on nothing yet"},
 		{Unpriced, "nodes have no known price"},
 	}
 }
@@ -102,6 +102,11 @@ const (
 	// namedNodes is how many nodes one problem names.
 	namedNodes = 5
 )
+
+// Started reports whether the controller has just started: what is wrong may not be known yet.
+func Started(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Code == JustStarted })
+}
 
 // informing are the conditions that stop no launches.
 var informing = []string{awsv1.ConditionTypeInterruptionQueueReady, awsv1.ConditionTypeInstanceStatusReady, karpenterv1.ConditionTypeNodeRegistrationHealthy}
@@ -142,9 +147,15 @@ func problems(d *Document, b behind) []Problem {
 	if q := d.Queue; q != nil && !q.Ready && q.Message != "" && !queue {
 		out.add(Problem{Code: QueueNotReady, Level: Warn, Title: noNotice + ": " + q.Name, Text: q.Message + "; " + withoutNotice(d.Bill.Spot), Kind: "Queue", Object: q.Name, Remedy: "kerf doctor"}, object{kindAWS, "sqs"})
 	}
-	starts := d.At.Sub(d.Since) < startsWithin && (d.Bill.Unpriced > 0 || slices.ContainsFunc(d.Pools, func(p Pool) bool { return p.NotReady != "" }))
-	if starts {
-		out.add(Problem{Code: JustStarted, Level: Warn, Title: "Kerf has just started: prices and instance types are being read", Text: "until then costs are too low; pods that wait are decided on after that, and once this replica leads", Since: d.Since, Remedy: "none needed: it takes some seconds"})
+	fresh := d.At.Sub(d.Since) < startsWithin
+	starts := fresh && (d.Bill.Unpriced > 0 || slices.ContainsFunc(d.Pools, func(p Pool) bool { return p.NotReady != "" }))
+	switch start := (Problem{Code: JustStarted, Level: Warn, Since: d.Since, Remedy: "none needed: it takes some seconds"}); {
+	case starts:
+		start.Title, start.Text = "Kerf has just started: prices and instance types are being read", "until then costs are too low; pods that wait are decided on after that, and once this replica leads"
+		out.add(start)
+	case fresh && d.decides.IsZero():
+		start.Title, start.Text = "Kerf has just started, and has decided on nothing yet", "it decides once this replica leads and has read the cluster: what is wrong may not be known before"
+		out.add(start)
 	}
 	for _, pool := range d.Pools {
 		if pool.NotReady != "" && !starts && !troubled[object{kindPool, pool.Name}] {
@@ -261,10 +272,15 @@ func (f *found) withoutNode(d *Document, b *behind) {
 	}
 }
 
-// undecided is for how long this process has made no decision about pods that wait.
+// undecided is for how long this process could have made a decision about pods that wait, and has not. Before its first decision it
+// is given the time that a start may take.
 func (d *Document) undecided(w *Waiting) time.Duration {
-	if d.Since.After(w.Since) {
-		return d.At.Sub(d.Since)
+	from := d.decides
+	if from.IsZero() {
+		from = d.Since.Add(startsWithin - waitsWithin)
+	}
+	if from.After(w.Since) {
+		return d.At.Sub(from)
 	}
 	return d.At.Sub(w.Since)
 }

@@ -315,11 +315,11 @@ func TestALineOfManyNodesHasFiguresOfNone(t *testing.T) {
 	for i, saves := range []string{"0.0066", "0.0500"} {
 		name := fmt.Sprint("n", i)
 		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, Pool: "p"})
-		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Saves: 10, Reasons: []disrupt.Reason{{Code: disrupt.SpotToSpotOff, Want: "0", Have: saves}}})
+		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Saves: 1000, Reasons: []disrupt.Reason{{Code: disrupt.SpotToSpotOff, Want: "0", Have: saves}}})
 	}
 	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: time.Now})
 	lines := o.Document(t.Context(), "").Blocked
-	if len(lines) != 1 || lines[0].Count != 2 || lines[0].Saves != 20 || strings.Contains(lines[0].Text, "0.0") {
+	if len(lines) != 1 || lines[0].Count != 2 || lines[0].Saves != 2000 || strings.Contains(lines[0].Text, "0.0") {
 		t.Errorf("%+v", lines)
 	}
 }
@@ -335,20 +335,24 @@ func TestBlockedSavingsAreSteady(t *testing.T) {
 		saves catalog.MicroUSD
 		want  string
 	}{
-		{0, disrupt.Nominated, 10, ""},
-		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
-		{time.Second, disrupt.TakesPods, 0, "DoNotDisrupt 10"},
-		{time.Second, disrupt.DoNotDisrupt, 0, "DoNotDisrupt 10"}, // how much is not known this time
-		{time.Second, disrupt.PendingPods, 10, "DoNotDisrupt 10"},
-		{time.Second, disrupt.BudgetUsed, 7, "BudgetUsed 7"},
+		{0, disrupt.Nominated, 1000, ""},
+		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
+		{time.Second, disrupt.TakesPods, 0, "NotPaidBack 1000"},
+		{time.Second, disrupt.NotPaidBack, 0, "NotPaidBack 1000"}, // how much is not known this time
+		{time.Second, disrupt.PendingPods, 1000, "NotPaidBack 1000"},
+		{time.Second, disrupt.BudgetUsed, 700, "BudgetUsed 700"},
 		{time.Second, disrupt.NotCheaper, 0, ""}, // it is kept because nothing is cheaper
-		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
-		{time.Second, disrupt.InProgress, 10, ""},
-		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
-		{blockedFor - time.Second, disrupt.TakesPods, 0, "DoNotDisrupt 10"},
+		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
+		{time.Second, disrupt.InProgress, 1000, ""},
+		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
+		{blockedFor - time.Second, disrupt.TakesPods, 0, "NotPaidBack 1000"},
 		{time.Second, disrupt.TakesPods, 0, ""},
-		{time.Second, disrupt.DoNotDisrupt, 10, "DoNotDisrupt 10"},
-		{time.Second, "", 0, ""}, // nothing keeps it
+		{time.Second, disrupt.DisruptionBudget, 1000, "PodDisruptionBudget 1000"},
+		{time.Second, disrupt.NotReady, 1000, "PodDisruptionBudget 1000"}, // of which budgets are not asked for
+		{time.Second, disrupt.TakesPods, 0, ""},                           // the budget would have been found before
+		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
+		{time.Second, disrupt.NotPaidBack, 99, ""}, // less than is written
+		{time.Second, "", 0, ""},                   // nothing keeps it
 	} {
 		now = now.Add(step.after)
 		d = &disrupt.Decision{}
@@ -362,5 +366,115 @@ func TestBlockedSavingsAreSteady(t *testing.T) {
 		if got != step.want {
 			t.Errorf("step %d, %s: %q is blocked, want %q", i, step.code, got, step.want)
 		}
+	}
+}
+
+// TestUntilItDecidesItHasJustStarted: pods that wait are neither well nor a problem before the first decision after a start, as long as a
+// start may take.
+func TestUntilItDecidesItHasJustStarted(t *testing.T) {
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	now, class := began, &cluster.Class{ID: "c", Namespace: "shop"}
+	var d *disrupt.Decision
+	s := &cluster.Snapshot{Pending: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "a", UID: "a"}, Class: class, CreatedAt: began.Add(-time.Minute)}}}
+	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: func() time.Time { return now }})
+	says := func(after time.Duration, want ...string) {
+		t.Helper()
+		now = began.Add(after)
+		var got []string
+		for _, p := range o.Document(t.Context(), "").Problems {
+			got = append(got, p.Code)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %s it says %q, want %q", after, got, want)
+		}
+	}
+	says(2*time.Second, JustStarted)
+	says(20*time.Second, JustStarted)
+	d = &disrupt.Decision{}
+	says(22*time.Second, JustStarted) // it leads, and the pods come next
+	says(31*time.Second, NoNodeComing)
+	o.Planned(&plan.Plan{})
+	says(33 * time.Second)
+	says(49*time.Second, NoNodeComing) // nothing was said of the pods for waitsWithin
+	s = &cluster.Snapshot{}
+	says(51 * time.Second)
+}
+
+// TestAMoveSaysWhenItBegins, and for how long it has to be found where that is longer than a moment.
+func TestAMoveSaysWhenItBegins(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	move := func(m disrupt.Move) *disrupt.Move { m.Cause = disrupt.Underutilized; return &m }
+	for name, tc := range map[string]struct {
+		found *disrupt.Move
+		in    time.Duration
+		waits string
+	}{
+		"a large saving":     {move(disrupt.Move{Stood: 2 * time.Second}), 3 * time.Second, ""},
+		"a small saving":     {move(disrupt.Move{Wait: 328 * time.Second, Stood: 28 * time.Second}), 5 * time.Minute, "a saving this small must last 5m28s first"},
+		"onto a node":        {move(disrupt.Move{Onto: 25 * time.Second}), 30 * time.Second, "by then it is known whether a node that its pods go to is removed itself"},
+		"one that has stood": {move(disrupt.Move{Wait: time.Minute, Stood: time.Hour}), 0, "a saving this small must last 1m0s first"},
+	} {
+		var m Move
+		m.waits(tc.found, now)
+		if !m.Begins.Equal(now.Add(tc.in)) || m.Waits != tc.waits {
+			t.Errorf("%s begins %s from now, %q; want %s, %q", name, m.Begins.Sub(now), m.Waits, tc.in, tc.waits)
+		}
+	}
+}
+
+// TestInstancesThatHaveNotJoined are told of from a minute on, with what is usual.
+func TestInstancesThatHaveNotJoined(t *testing.T) {
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	now := began
+	s := &cluster.Snapshot{Nodes: []*cluster.Node{
+		{Name: "a", Claim: "a", Launched: true, CreatedAt: began}, {Name: "b", Claim: "b", Launched: true, CreatedAt: began.Add(30 * time.Second)},
+	}}
+	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Joins: func(*cluster.Snapshot) time.Duration { return 13 * time.Second }, Now: func() time.Time { return now }})
+	for _, step := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{59 * time.Second, ""}, {80 * time.Second, "1 instance has not joined for 1m20s; 13s is usual here"}, {91 * time.Second, "2 instances have not joined for 1m31s; 13s is usual here"},
+	} {
+		now = began.Add(step.at)
+		got := ""
+		if j := o.Document(t.Context(), "").Joining; j != nil {
+			got = j.Text(now)
+		}
+		if got != step.want {
+			t.Errorf("after %s it says %q, want %q", step.at, got, step.want)
+		}
+	}
+}
+
+// TestRoomOnSeveralNodesIsCounted: the line of pods that are alike names one node, and says how many there are.
+func TestRoomOnSeveralNodesIsCounted(t *testing.T) {
+	now, class := time.Now(), &cluster.Class{ID: "c", Namespace: "shop"}
+	node := func(name string, pods ...string) *cluster.Node {
+		n := &cluster.Node{Name: name, Claim: name}
+		for _, p := range pods {
+			n.Pods = append(n.Pods, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: p, UID: p}, Class: class, CreatedAt: now})
+		}
+		return n
+	}
+	s := &cluster.Snapshot{Nodes: []*cluster.Node{node("n1", "a", "b"), node("n2", "c")}}
+	d := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Now: func() time.Time { return now }}).Document(t.Context(), "")
+	if len(d.Waiting) != 1 || d.Waiting[0].Count != 3 || d.Waiting[0].Where() != "n1 and 1 more" {
+		t.Errorf("%+v", d.Waiting)
+	}
+}
+
+// TestADrainSaysWhatItWaitsFor where that is a pod which may not be evicted.
+func TestADrainSaysWhatItWaitsFor(t *testing.T) {
+	now := time.Now()
+	s := &cluster.Snapshot{Nodes: []*cluster.Node{{Name: "n", Claim: "c", Launched: true, Registered: true, Initialized: true, Ready: true, Deleting: true}}}
+	var stalls []Stall
+	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Stalls: func() []Stall { return stalls }, Now: func() time.Time { return now }})
+	if m := o.Document(t.Context(), "").Moves; len(m) != 1 || m[0].Why != "their pods are being evicted, or they wait for that" {
+		t.Errorf("%+v", m)
+	}
+	stalls = []Stall{{Node: "n", Text: "pod a/b can't be evicted: its PodDisruptionBudget b allows no disruption now", Since: now}}
+	if m := o.Document(t.Context(), "").Moves; len(m) != 1 || m[0].Why != "n: pod a/b can't be evicted: its PodDisruptionBudget b allows no disruption now" {
+		t.Errorf("%+v", m)
 	}
 }

@@ -150,7 +150,7 @@ func (c *Closure) why() string {
 
 // raise is what to do about quotas that are reached.
 func (c *Closure) raise() string {
-	out := "raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool"
+	out := "raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one"
 	for _, q := range c.Quotas {
 		if q.Code != "" {
 			out += "; aws service-quotas get-service-quota --service-code ec2 --quota-code " + q.Code

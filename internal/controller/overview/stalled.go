@@ -32,8 +32,12 @@ func stalled(d *Document) []Problem {
 	if price > 0 {
 		text += "; the wait costs " + plan.Dollars(price) + "/h"
 	}
+	remedy := "let the PodDisruptionBudget allow one eviction"
+	if !strings.Contains(text, "PodDisruptionBudget") {
+		remedy += ", or take karpenter.sh/do-not-disrupt off the pod"
+	}
 	return []Problem{{
 		Code: DrainStalls, Level: Warn, Title: counted(all, "node is to go and can't: a pod on it", "nodes are to go and can't: pods on them") + " may not be evicted", Text: text, Since: longest.Since, Kind: "Node", Object: longest.Node,
-		Remedy: "let the PodDisruptionBudget allow one eviction, or take karpenter.sh/do-not-disrupt off the pod; kubectl get pdb -A; kerf explain node " + longest.Node,
+		Remedy: remedy + "; kubectl get pdb -A; kerf explain node " + longest.Node,
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -12,8 +13,9 @@ import (
 
 // unplaced is why pods of a class found no place in the last decision, by the class's ID.
 type unplaced struct {
-	mu  sync.Mutex
-	why map[string]stuck
+	mu    sync.Mutex
+	why   map[string]stuck
+	since time.Time // of the first such decision of this process
 }
 
 // Planned takes in what a decision on pending pods left without a place.
@@ -28,6 +30,21 @@ func (o *Overview) Planned(p *plan.Plan) {
 	o.unplaced.mu.Lock()
 	defer o.unplaced.mu.Unlock()
 	o.why = why
+	if o.unplaced.since.IsZero() {
+		o.unplaced.since = o.from.Now()
+	}
+}
+
+// decidesSince is since when this process decides on what is shown: on the pods that wait, if there are some without a place, else on
+// which nodes are removed. The zero time before.
+func (o *Overview) decidesSince(d *Document) time.Time {
+	o.unplaced.mu.Lock()
+	defer o.unplaced.mu.Unlock()
+	waits := func(w Waiting) bool { return w.Node == "" && w.Why == "" }
+	if !o.unplaced.since.IsZero() || o.from.Decision != nil && slices.ContainsFunc(d.Waiting, waits) {
+		return o.unplaced.since
+	}
+	return o.decides
 }
 
 // stuck is why the pods of a class, by its number, found no place.
@@ -76,8 +93,13 @@ func (o *Overview) waiting() (lines []Waiting, more int) {
 		}
 	}
 	for _, k := range o.seen.coming {
+		here := map[int]bool{} // lines that have this node
 		for _, pod := range k.waiting {
 			add(pod, k.from.Name)
+			if i := at[key{o.classes.number(pod, o.version+1), true}]; !here[i] {
+				here[i] = true
+				out[i].Nodes++
+			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Waiting) int {

@@ -28,6 +28,8 @@ type Decision struct {
 	// not every set has had its turn; 0 if nothing is left to be tried.
 	Next  int   `json:"next,omitempty"`
 	Stats Stats `json:"stats"`
+	// At is when it was made; whoever carries decisions out sets it. It is not recorded: the problem has the time.
+	At time.Time `json:"-"`
 	// Scores are those of the moves that the policy Balanced judged, whether or not they were made. They are measured and not
 	// recorded.
 	Scores []Score `json:"-"`

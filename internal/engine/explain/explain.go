@@ -48,6 +48,8 @@ type Answer struct {
 	Kept     *disrupt.Kept `json:"kept,omitempty"`
 	Move     *disrupt.Move `json:"move,omitempty"`
 	Computed bool          `json:"computed,omitempty"`
+
+	to string // the node or NodeClaim that a pod is to go to
 }
 
 // runnersUp is how many runner-up shapes are looked for.
@@ -91,15 +93,22 @@ func Pod(ctx context.Context, src Source, namespace, name string) (*Answer, erro
 	is := func(ref cluster.PodRef) bool {
 		return ref.Name == name && (namespace == "" || ref.Namespace == namespace)
 	}
+	decided := false
 	err := src.Decisions(ctx, func(id string, d *record.Decision) bool {
 		none.saw(d)
-		return !a.pod(id, d, is)
+		if decided = a.pod(id, d, is); !decided && !a.Found {
+			a.expected(id, d, is) // an earlier decision gave it that place, and says more
+		}
+		return !decided
 	})
 	if err != nil {
 		return nil, err
 	}
 	if a.Found {
-		return a, nil
+		if !decided {
+			a.say("room is kept for it on %s", a.to)
+		}
+		return a, a.since(ctx, src)
 	}
 	if w, ok := src.(Waiter); ok {
 		why, err := w.Waits(ctx, namespace, name)
@@ -135,6 +144,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 		if at := slices.IndexFunc(n.Pods, is); at >= 0 {
 			a.from(id, d)
 			a.Name = n.Pods[at].String()
+			a.to = d.ClaimFor(i)
 			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
 			a.Launch, a.Upkeep = conflict.RunnersUp(d.Problem, d.Plan, i, runnersUp), d.Problem.Options.Upkeep
 			a.declined(d, is)
@@ -145,6 +155,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 		if at := slices.IndexFunc(x.Pods, is); at >= 0 {
 			a.from(id, d)
 			a.Name = x.Pods[at].String()
+			a.to = x.Node
 			a.say("it goes to %s, which has room for it", x.Node)
 			a.declined(d, is)
 			return true
@@ -152,7 +163,7 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 	}
 	for _, n := range d.Problem.Nodes {
 		for _, pod := range n.Pods {
-			if is(pod.PodRef) {
+			if is(pod.PodRef) && pod.Node == n.Name {
 				a.from(id, d)
 				a.Name = pod.String()
 				a.say("it runs on node %s", n.Name)
@@ -161,6 +172,37 @@ func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool
 		}
 	}
 	return false
+}
+
+// expected finds the node or NodeClaim on which a decision knew room to be kept for the pod.
+func (a *Answer) expected(id string, d *record.Decision, is func(cluster.PodRef) bool) {
+	for _, n := range d.Problem.Nodes {
+		for _, pod := range n.Pods {
+			if is(pod.PodRef) {
+				a.from(id, d)
+				a.Name, a.to = pod.String(), n.Name
+				return
+			}
+		}
+	}
+}
+
+// since says what has become of the node that the pod is to go to, where the source knows it.
+func (a *Answer) since(ctx context.Context, src Source) error {
+	w, ok := src.(Witness)
+	if !ok || a.to == "" {
+		return nil
+	}
+	now, known, err := w.Now(ctx, a.to)
+	switch {
+	case err != nil || !known:
+		return err
+	case now.Node == nil:
+		a.say("%s is not there any more: EC2 refused it, or it was deleted; if the pod still waits, the next decision is about it", a.to)
+	case now.Refused != "":
+		a.say("the instance of %s is not launched yet: %s", a.to, now.Refused)
+	}
+	return nil
 }
 
 // declined collects the preferences of the pod's class that were not honoured.

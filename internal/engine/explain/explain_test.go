@@ -223,12 +223,13 @@ func TestAFileAnswersToo(t *testing.T) {
 
 // TestNodesAreTakenAsTheyAreNow: a controller knows more of a node than its decisions, which are of the past.
 func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
-	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}}, {PodRef: cluster.PodRef{Namespace: "default", Name: "web-2"}}}
+	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}, Node: "node-new"}, {PodRef: cluster.PodRef{Namespace: "default", Name: "web-2"}, Node: "node-new"}}
 	nodes := map[string]record.Now{
 		"node-new":    {Node: &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Launched: true, Registered: true, Initialized: true, Pods: pods}},
 		"node-old":    {Node: &cluster.Node{Name: "node-old", Claim: "default-drift", Launched: true, Registered: true, Initialized: true}, Why: "it replaces default-before, which drifted", Launched: "spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h"},
 		"default-way": {Node: &cluster.Node{Name: "default-way", Claim: "default-way", Launched: true}},
-		"node-leaves": {Node: &cluster.Node{Name: "node-leaves", Claim: "default-leaves", Launched: true, Registered: true, Initialized: true, Deleting: true}},
+		"node-leaves": {Node: &cluster.Node{Name: "node-leaves", Claim: "default-leaves", Launched: true, Registered: true, Initialized: true, Deleting: true}, Stalled: "pod default/api can't be evicted: its PodDisruptionBudget api allows no disruption now"},
+		"refused":     {Node: &cluster.Node{Name: "refused", Claim: "refused", Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-3"}}}}, Refused: "creating a fleet: missing permission ec2:CreateFleet"},
 	}
 	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
 	p := story(t, shop)
@@ -249,7 +250,8 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		"node-new":    {true, []string{"2 pods and 0 daemons on it", "planned as medium", "does not mention it; the next one will"}, []string{"not kept any more"}},
 		"node-old":    {true, []string{"launched: spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h", "why it was launched, as its NodeClaim says: it replaces default-before, which drifted", "kept: its annotation asks not to disrupt it"}, []string{"not kept any more"}},
 		"default-way": {true, []string{"its instance is launched; the node has not joined yet"}, []string{"kept:", "mention"}},
-		"node-leaves": {true, []string{"it is being removed"}, []string{"kept:", "mention"}},
+		"refused":     {true, []string{"\nroom is kept for 1 pod\n", "its instance is not launched yet: creating a fleet: missing permission ec2:CreateFleet"}, []string{"\n;", "on it"}},
+		"node-leaves": {true, []string{"it is being removed: pod default/api can't be evicted: its PodDisruptionBudget api allows no disruption now"}, []string{"kept:", "mention"}},
 		"nowhere":     {false, []string{"the controller knows no Node of this name", "1 recorded decision, from 2026-01-01T12:00:00Z on: none is about it"}, []string{"kept", "stays"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,6 +273,33 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAPodWithRoomKeptDoesNotRun: a later decision knows the room that an earlier one gave it, on a NodeClaim that EC2 has refused since.
+func TestAPodWithRoomKeptDoesNotRun(t *testing.T) {
+	p := story(t, shop)
+	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
+	later := *p
+	later.Generation = 2
+	web := p.Pending[0]
+	later.Nodes = append(later.Nodes, &cluster.Node{Name: "default-new", Claim: "default-new", Pods: []*cluster.Pod{web}})
+	later.Pending = p.Pending[len(p.Pending)-1:]
+	ring.Add(&record.Decision{Kerf: "test", Problem: &later, Plan: pack.Solve(&later)})
+	nodes := map[string]record.Now{"default-new": {Node: &cluster.Node{Name: "default-new", Claim: "default-new"}, Refused: "no permission"}}
+	ring.SetNodes(func(name string) (record.Now, bool) { now, ok := nodes[name]; return now, ok })
+	server := httptest.NewServer(decisions.Handler(ring))
+	defer server.Close()
+	for _, want := range []string{"the instance of default-new is not launched yet: no permission", "default-new is not there any more: EC2 refused it, or it was deleted"} {
+		a, err := explain.Pod(t.Context(), decisions.Server{URL: server.URL}, web.Namespace, web.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := a.String(); strings.Contains(text, "it runs on") || !strings.Contains(text, "NodeClaim default-new") || !strings.Contains(text, want) {
+			t.Errorf("lacks %q:\n%s", want, text)
+		}
+		delete(nodes, "default-new")
 	}
 }
 

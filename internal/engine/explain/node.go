@@ -53,7 +53,7 @@ func node(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) boo
 	}
 	a.launch(now, seen, claim)
 	if !gone {
-		a.future(now.Node, seen)
+		a.future(now, seen)
 	}
 	return a, nil
 }
@@ -125,8 +125,9 @@ func (a *Answer) launch(now record.Now, p *past, claim string) {
 	}
 }
 
-// future says what is to become of it; now is nil where the source does not know how things stand.
-func (a *Answer) future(now *cluster.Node, p *past) {
+// future says what is to become of it; state has no node where the source does not know how things stand.
+func (a *Answer) future(state record.Now, p *past) {
+	now := state.Node
 	n := now
 	if n == nil {
 		n = p.node
@@ -134,9 +135,9 @@ func (a *Answer) future(now *cluster.Node, p *past) {
 	switch {
 	case now != nil && now.Claim == "": // it is not Kerf's to remove
 	case now != nil && (now.Deleting || now.Leaving):
-		a.say("it is being removed")
+		a.say("it is being removed%s", after(state.Stalled))
 	case now != nil && !now.Launched:
-		a.say("its instance is not launched yet")
+		a.say("its instance is not launched yet%s", after(state.Refused))
 	case now != nil && !now.Registered:
 		a.say("its instance is launched; the node has not joined yet")
 	case now != nil && !now.Initialized:
@@ -149,6 +150,14 @@ func (a *Answer) future(now *cluster.Node, p *past) {
 	case now != nil:
 		a.say("which nodes may be removed has not been decided since this controller started; only the leader decides, soon after its start: ask again")
 	}
+}
+
+// after is why, as a clause; nothing for nothing.
+func after(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }
 
 func (a *Answer) launched(id string, d *record.Decision, claim string) bool {
@@ -174,15 +183,28 @@ func (a *Answer) describe(n *cluster.Node) {
 	if n.Price > 0 {
 		facts = append(facts, plan.Dollars(n.Price)+"/h")
 	}
-	pods, daemons := 0, 0
+	pods, daemons, expected := 0, 0, 0
 	for _, pod := range n.Pods {
-		if pod.Daemon || pod.Mirror {
+		switch {
+		case pod.Node != n.Name:
+			expected++
+		case pod.Daemon || pod.Mirror:
 			daemons++
-		} else {
+		default:
 			pods++
 		}
 	}
-	a.say("%s; %s and %s on it", strings.Join(facts, " "), plan.Count(pods, "pod"), plan.Count(daemons, "daemon"))
+	var what []string
+	if len(facts) > 0 {
+		what = append(what, strings.Join(facts, " "))
+	}
+	if pods+daemons > 0 || expected == 0 {
+		what = append(what, plan.Count(pods, "pod")+" and "+plan.Count(daemons, "daemon")+" on it")
+	}
+	if expected > 0 {
+		what = append(what, "room is kept for "+plan.Count(expected, "pod"))
+	}
+	a.say("%s", strings.Join(what, "; "))
 }
 
 // kept finds the node in a decision on which nodes are removed.

@@ -11,4 +11,7 @@ type Now struct {
 	// Launched is what was launched and its price beside the planned one, as its
 	// NodeClaim says; empty where that is not known.
 	Launched string `json:"launched,omitempty"`
+	// Refused is why EC2 has not launched it yet; Stalled which pod its drain waits for, and why. Each is empty where that is not so.
+	Refused string `json:"refused,omitempty"`
+	Stalled string `json:"stalled,omitempty"`
 }

@@ -55,13 +55,13 @@ export function drawChart(into, hours) {
   const all = model.history.map((p) => ({ ...p, t: Date.parse(p.at) })).concat(model.live, [{ ...model.now, t: now }]);
   all.sort((a, b) => a.t - b.t);
   const asked = now - hours * 3600e3, begin = Math.max(asked, Math.min(all[0].t, now - 60e3));
-  const shown = all.filter((p) => p.t >= begin), of = (field) => shown.map((p) => ({ t: p.t, v: p[field] }));
+  const shown = all.filter((p) => p.t >= begin), of = (field) => shown.filter((p) => p[field] !== null).map((p) => ({ t: p.t, v: p[field] })); // a cost that is not known is no point
   const floor = (model.floor?.points || []).map((p) => ({ t: Date.parse(p.at), v: p.bound })).filter((p) => p.t >= begin && p.v > 0);
   if (floor.length) floor.push({ t: freshFloor() ? now : Date.parse(model.floor.at), v: model.floor.bound }); // an older one says nothing of now
-  const first = shown[0], last = shown.at(-1), lastFloor = floor.at(-1)?.v, width = Math.max(240, into.clientWidth);
+  const paid = of('running'), first = shown[0], last = shown.at(-1), lastFloor = floor.at(-1)?.v, width = Math.max(240, into.clientWidth);
   const whole = (v) => Math.round(v).toLocaleString('en');
-  const cost = chart(width, 120, begin, now, [{ name: 'cost', points: of('running') }, { name: 'floor', points: floor }], {
-    words: `Cost ${perHour(first.running)} at the beginning, ${perHour(last.running)} now${lastFloor ? `; provable floor ${freshFloor() ? '' : 'for earlier pods '}${perHour(lastFloor)}` : ''}`,
+  const cost = chart(width, 120, begin, now, [{ name: 'cost', points: paid }, { name: 'floor', points: floor }], {
+    words: `${paid.length ? `Cost ${perHour(paid[0].v)} at the beginning, ${perHour(paid.at(-1).v)} now` : 'The cost is not known yet'}${lastFloor ? `; provable floor ${freshFloor() ? '' : 'for earlier pods '}${perHour(lastFloor)}` : ''}`,
     amount: (v) => perHour(v).replace('/h', ''), ticks: [0, 0.5, 1], times: false,
   });
   const costKey = el('p', { class: 'caption' }, key('cost', 'cost per hour'), key('floor', 'provable floor, while this page is open'));

@@ -247,7 +247,7 @@ export function draw() {
   paint();
   const width = box.clientWidth;
   const narrow = matchMedia('(max-width: 900px)').matches; // there the map is as tall as what is in it
-  const height = layout(width, Math.max(200, narrow ? innerHeight * 0.5 : box.clientHeight - 4));
+  const height = layout(width - edge, Math.max(200, narrow ? innerHeight * 0.5 : box.clientHeight - 4));
   const ratio = window.devicePixelRatio || 1, tall = Math.max(height, 60);
   // A canvas has limits of size; beyond them the page draws what is visible, which is what it does anyway.
   canvas.style.width = width + 'px'; canvas.style.height = tall + 'px';

@@ -1,5 +1,7 @@
 // What the page knows: the newest overview, kept up by changes.
 
+import { started } from './words.js';
+
 export const model = {
   version: '', doc: null, live: [], nodes: new Map(), classes: [], history: [], events: [],
   floor: null, failed: '', heardAt: 0, now: null, usage: {}, generation: 0,
@@ -21,7 +23,8 @@ export function merge(doc) {
   if (doc.full || doc.nodes.length || (doc.gone || []).length) model.generation++;
   // The controller's history has a point a minute; what is seen meanwhile is added.
   const at = Date.parse(doc.at), last = model.live.at(-1);
-  const now = { t: at, running: doc.bill.running, ...counts(doc) };
+  const priced = doc.bill.running || !doc.bill.unpriced && !(started(doc.problems) && !model.nodes.size); // else nothing is known of what things cost
+  const now = { t: at, running: priced ? doc.bill.running : null, ...counts(doc) };
   if (!last || ['running', 'nodes', 'pods', 'waiting'].some((k) => last[k] !== now[k]) || at - last.t > 30000) model.live.push(now);
   model.now = now;
   model.live = model.live.slice(-2 * historyMost);

@@ -1,7 +1,7 @@
 // The lists beside the map.
 
 import { freshFloor, model, problems } from './model.js';
-import { capped, decided, floorWords, saidBy, stale, steps, verdict } from './words.js';
+import { answering, begins, capped, decided, floorWords, place, saidBy, stale, started, steps, verdict } from './words.js';
 import { ago, clock, count, countdown, date, el, money, perHour, perMonth } from './format.js';
 
 const said = new Map();
@@ -32,7 +32,7 @@ const classWords = (number) => { const c = model.classes[number]; return c ? `${
 function joined(moves) {
   const out = [], at = new Map();
   for (const m of moves) {
-    const key = JSON.stringify([m.cause, m.begun, m.why, m.new || []]);
+    const key = JSON.stringify([m.cause, m.begun, m.why, m.begins, m.new || []]);
     if (m.new?.length || !at.has(key)) { at.set(key, out.length); out.push({ ...m, nodes: [...m.nodes] }); continue; }
     const o = out[at.get(key)];
     o.nodes.push(...m.nodes); o.saving = (o.saving || 0) + (m.saving || 0); o.pods = (o.pods || 0) + (m.pods || 0);
@@ -74,26 +74,26 @@ export function panels({ openPod, openNode, openDecision }) {
     const said = saidBy(w.why, wrong);
     return said ? ['see the problem: ', el('a', { class: 'link', href: '#s-problems' }, said.title)] : w.why || 'no decision has been made about them yet';
   };
-  put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.why, ago(w.since), saidBy(w.why, wrong)?.title]), () => (waiting.length === 0 ? none('None.') : [
+  put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.node && place(w, d.joining), w.why, ago(w.since), saidBy(w.why, wrong)?.title]), () => (waiting.length === 0 ? none('None.') : [
     list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
       el('strong', {}, `${w.count} × ${classWords(w.class)}`), el('span', { class: 'when' }, ` for ${ago(w.since)}`),
-      el('div', {}, w.node ? ['place kept on ', model.nodes.has(w.node) ? node(w.node) : w.node] : reason(w)),
+      el('div', {}, w.node ? ['room is kept on ', model.nodes.has(w.node) ? node(w.node) : w.node, place(w, d.joining)] : reason(w)),
       w.node ? '' : el('div', {}, why(w.pod, wrong.find((p) => [p, ...p.follows].some((x) => x.object === w.pod)))))),
     d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
 
   const moves = joined(d.moves);
-  put('s-moves', moves, () => (moves.length === 0 ? none('Nothing.') :
+  put('s-moves', [moves, moves.map((m) => m.begun || begins(m, d.held))], () => (moves.length === 0 ? none('Nothing.') :
     list(moves, (m) => el('li', { class: m.begun ? 'busy' : '' },
       el('strong', {}, `${causes[m.cause] || m.cause}: ${count(m.nodes.length, 'node')}`, m.new?.length ? ` → ${count(m.new.length, 'new node')}` : ''),
-      el('span', { class: 'when' }, m.begun ? ' under way' : ' found, being confirmed'),
+      el('span', { class: 'when', title: m.begun || !m.begins ? undefined : `at ${clock(m.begins)}` }, ' ', m.begun ? 'under way' : begins(m, d.held)),
       el('div', {}, names(m.nodes), m.new?.length ? ` replaced by ${m.new.join(', ')}` : ''),
-      el('div', {}, [m.why, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
+      el('div', {}, [m.why, !m.begun && m.waits, m.saving ? `saves ${perHour(m.saving)}` : '', m.pods ? `moves ${count(m.pods, 'pod')}` : ''].filter(Boolean).join('; '))), 5)));
 
   const f = freshFloor();
-  put('s-savings', [d.bill, d.blocked, !waiting.length, f?.bound, f?.constraints, f?.error], () => {
+  put('s-savings', [d.bill, model.now.running === null, d.blocked, !waiting.length, f?.bound, f?.constraints, f?.error], () => {
     const rows = [];
     const row = (words, amount, detail, cls) => rows.push(el('tr', { class: cls }, el('td', {}, words, detail ? el('div', { class: 'detail' }, detail) : ''), el('td', { class: 'number' }, amount)));
-    row('The nodes cost', perHour(d.bill.running), `${d.bill.spot} spot, ${d.bill.onDemand} on-demand, ${d.bill.reserved} reserved`, 'total');
+    row('The nodes cost', model.now.running === null ? 'not known yet' : perHour(d.bill.running), `${d.bill.spot} spot, ${d.bill.onDemand} on-demand, ${d.bill.reserved} reserved`, 'total');
     if (d.bill.dear) row('Of that, more than usual', perHour(d.bill.dear), 'of nodes that were launched while cheaper capacity was refused; Kerf looks for cheaper nodes as capacity returns');
     if (f?.bound) {
       row('These pods can’t cost less than', perHour(f.bound), 'proved: on the cheapest instances that the NodePools allow, filled as well as can be', 'total');
@@ -118,7 +118,7 @@ export function panels({ openPod, openNode, openDecision }) {
     if (d.queue) items.push(el('li', { class: d.queue.ready ? '' : 'warn' }, d.queue.ready ? `Notices of interruptions arrive by the queue ${d.queue.name}.` : [el('strong', {}, `The interruption queue ${d.queue.name} is not ready: `), d.queue.message || 'it has not been read yet']));
     else items.push(el('li', { class: 'warn' }, 'No interruption queue is set: spot instances end without warning. kerf stack writes one.'));
     const down = d.services.filter((s) => !s.answers);
-    items.push(el('li', { class: down.length ? 'bad' : '' }, down.length ? `No answer: ${down.map((s) => s.name).join(', ')}.` : `${count(d.services.length, 'service')} called, and all answer: ${d.services.map((s) => s.name).join(', ')}.`));
+    items.push(el('li', { class: down.length ? 'bad' : '' }, down.length ? `No answer: ${down.map((s) => s.name).join(', ')}.` : answering(d.services, d.queue)));
     for (const c of d.closures) items.push(el('li', { class: 'warn' }, `Not asked for now: ${count(c.count, ...(scopes[c.scope] || [c.scope]))}${c.capacityType ? ` (${c.capacityType})` : ''}: ${c.quotas?.map((q) => q.name).join(', ') || c.reason}${c.opens ? `; asked again from ${clock(c.opens)} on` : ''}`));
     if (!d.closures.length && !down.some((s) => s.name === 'ec2')) items.push(el('li', {}, 'No capacity is known to be short.'));
     return list(items, (x) => x);
@@ -143,10 +143,10 @@ export function figures() {
   const { nodes, pods, waiting } = model.now;
   set('cluster', d.cluster);
   set('where', [d.region, d.account && `account ${d.account}`].filter(Boolean).join(' · '));
-  const priced = d.bill.running || !d.bill.unpriced; // else no price has been read yet
+  const priced = model.now.running !== null;
   set('f-month', priced ? perMonth(d.bill.running) : '…');
   set('f-cost', priced ? perHour(d.bill.running) : '…');
-  const floor = floorWords(d.bill.running, freshFloor(), model.floor);
+  const floor = floorWords(model.now.running, freshFloor(), model.floor);
   set('f-floor', floor.floor);
   set('f-gap', floor.gap);
   document.getElementById('f-floor').title = floor.title;
@@ -154,7 +154,7 @@ export function figures() {
   set('f-nodes', nodes.toLocaleString('en') + (model.nodes.size > nodes ? ` + ${model.nodes.size - nodes}` : ''));
   set('f-pods', pods.toLocaleString('en'));
   set('f-waiting', waiting.toLocaleString('en'));
-  document.getElementById('f-waiting').className = d.waiting.some((w) => !w.node) ? 'bad' : waiting ? 'warn' : '';
+  document.getElementById('f-waiting').className = d.waiting.some((w) => !w.node) && !started(problems()) ? 'bad' : waiting ? 'warn' : '';
   document.body.dataset.wrong = problems().length ? 'yes' : 'no';
   health();
 }
@@ -163,9 +163,9 @@ export function figures() {
 export function health() {
   const d = model.doc, old = stale(model.heardAt, model.failed), pill = document.getElementById('health');
   if (!d && !old) return;
-  const wrong = problems(), words = old || verdict(wrong, model.now.waiting);
+  const wrong = problems(), words = old || verdict(wrong, model.now.waiting, d.joining);
   if (pill.textContent !== words) pill.textContent = words;
   pill.className = 'pill ' + (old || wrong.some((p) => p.level === 'bad') ? 'bad' : wrong.length ? 'warn' : 'good');
-  if (d) document.title = `${words === 'all well' ? '' : words + ' · '}${perHour(d.bill.running)} · ${d.cluster} · kerf`;
+  if (d) document.title = [words === 'all well' ? '' : words, model.now.running === null ? '' : perHour(d.bill.running), d.cluster, 'kerf'].filter(Boolean).join(' · ');
 }
 export { money };

@@ -1,13 +1,40 @@
 // What the page says, of what it knows: functions of their arguments alone.
 
-import { ago, count, date, percent, perHour } from './format.js';
+import { ago, count, date, percent, perHour, until } from './format.js';
 
-/** The few words at the top; kerf status says the same (Verdict). problems are leveled. */
-export function verdict(problems, waiting) {
+/** Whether Kerf has just started: what is wrong, and what things cost, may not be known yet. */
+export const started = (problems) => problems.some((p) => p.code === 'KerfStarts');
+
+/** The few words at the top; kerf status says the same (Verdict). problems are leveled; joining are instances that have not joined. */
+export function verdict(problems, waiting, joining, now = Date.now()) {
   const bad = problems.filter((p) => p.level === 'bad').length, warnings = problems.length - bad;
   if (bad) return count(bad, 'problem');
-  const way = waiting ? `, ${count(waiting, 'pod')} on the way` : '';
+  if (started(problems)) return 'just started' + (waiting ? `, ${count(waiting, 'pod waits', 'pods wait')}` : '');
+  const late = joining ? ` for ${ago(joining.since, now)}${joining.usual ? ` (usually ${joining.usual} s)` : ''}` : '';
+  const way = waiting ? `, ${count(waiting, 'pod')} on the way${late}` : '';
   return (warnings ? count(warnings, 'warning') : 'all well') + way;
+}
+
+/** What pods wait for that have a place: on which nodes, and for how long the oldest instance has not joined. */
+export function place(w, joining, now = Date.now()) {
+  const more = w.nodes > 1 ? ` and ${w.nodes - 1} more` : '';
+  if (!joining) return more;
+  const which = joining.count === 1 ? 'an instance has' : `${joining.count} instances have`;
+  return `${more}; ${which} not joined for ${ago(joining.since, now)}${joining.usual ? `: ${joining.usual} s are usual here` : ''}`;
+}
+
+/** When a move begins that is found and has not begun. held: until when moves of pods are paused. */
+export function begins(m, held, now = Date.now()) {
+  if (held && m.cause !== 'Empty') return 'found, and paused';
+  if (!m.begins) return 'found, begins as soon as it has its turn';
+  const left = until(m.begins, now);
+  return left ? `found, begins in ${left} if that stays so` : 'found, begins as soon as it has its turn';
+}
+
+/** The services of AWS that answer, in a sentence. One whose queue is not ready is left out: its line says what it answers. */
+export function answering(services, queue) {
+  const refuses = queue && !queue.ready, all = services.filter((s) => !(refuses && s.name.toLowerCase() === 'sqs'));
+  return `${count(all.length, refuses ? 'other service' : 'service')} called, and all answer: ${all.map((s) => s.name).join(', ')}.`;
 }
 
 /** After how many milliseconds without an answer the page is stale though nothing failed: two polls of a large cluster, and time for slow answers. */
@@ -21,8 +48,8 @@ export function stale(heardAt, failed, now = Date.now()) {
 
 /** The figures of the floor: fresh is for the pods of now, known may be an older one; either may be null. soon: it is being found. */
 export function floorWords(running, fresh, known, now = Date.now()) {
-  if (fresh?.bound) return { floor: perHour(fresh.bound), gap: percent(Math.max(0, running / fresh.bound - 1)), title: '', soon: false };
-  if (known?.bound) return { floor: perHour(known.bound), gap: '…', title: `For the pods of ${ago(known.at, now)} ago; for those of now it is being found`, soon: true };
+  if (fresh?.bound) return { floor: perHour(fresh.bound), gap: running === null ? '…' : percent(Math.max(0, running / fresh.bound - 1)), title: '', soon: false };
+  if (known?.bound) return { floor: '…', gap: '…', title: `For the pods of ${ago(known.at, now)} ago it was ${perHour(known.bound)}; for those of now it is being found`, soon: true };
   return { floor: '…', gap: '…', title: known?.error ? `It could not be found: ${known.error}` : 'It is being found', soon: true };
 }
 
