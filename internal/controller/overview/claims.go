@@ -72,7 +72,7 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 	case karpenterv1.ConditionTypeRegistered:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "instance runs and has not joined the cluster", "instances run and have not joined the cluster")
 		p.Text += cost(nodes)
-		if younger := b.younger(names); younger > 0 {
+		if younger := b.younger(nodes); younger > 0 {
 			p.Text += "; " + counted(younger, "younger instance has", "younger instances have") + " not joined either"
 		}
 		p.Remedy = "compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; " + p.Remedy
@@ -90,10 +90,14 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 	f.add(p, causesOf(*t)...)
 }
 
-// younger counts the instances that run, have not joined, and are none of the NodeClaims named.
-func (b *behind) younger(names []string) (n int) {
+// younger counts the instances that run, have not joined, and are younger than all of some.
+func (b *behind) younger(than []*Node) (n int) {
+	if len(than) == 0 {
+		return 0
+	}
+	newest := slices.MaxFunc(than, func(x, y *Node) int { return x.Created.Compare(y.Created) }).Created
 	for _, k := range b.unwell {
-		if k.shown.State == Joining && !slices.Contains(names, k.shown.Claim) {
+		if k.shown.State == Joining && k.shown.Created.After(newest) {
 			n++
 		}
 	}

@@ -17,7 +17,7 @@ func TestAPodThatIsMovedCountsWhereItRuns(t *testing.T) {
 	}
 	moved, waits := pod("a", "old"), pod("w", "")
 	node := func(name string, pods ...*cluster.Pod) *cluster.Node {
-		return &cluster.Node{Name: name, Claim: "c-" + name, Launched: true, Pods: pods, Used: res.List{res.Pods: int64(len(pods))}}
+		return &cluster.Node{Name: name, Claim: "c-" + name, Launched: true, Price: 10, Pods: pods, Used: res.List{res.Pods: int64(len(pods))}}
 	}
 	s := &cluster.Snapshot{Nodes: []*cluster.Node{node("new", moved, waits, pod("d", "new")), node("old", moved, pod("b", "old"))}}
 	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Now: func() time.Time { return now }})

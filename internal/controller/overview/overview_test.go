@@ -262,7 +262,7 @@ func TestWhatBecomesOfThePodsOfAnInterruptedNode(t *testing.T) {
 	web := class("web", 500)
 	leaving := node("a", 10, pod(web, "web-1", "a"), pod(web, "web-2", "a"))
 	leaving.Deleting = true
-	w := &world{now: start, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{leaving, node("b", 20)}}}
+	w := &world{now: start, decision: &disrupt.Decision{}, snapshot: &cluster.Snapshot{Nodes: []*cluster.Node{leaving, node("b", 20)}}}
 	room := overview.RoomComing
 	w.interrupted = func(s *cluster.Snapshot) (out []overview.Interruption) {
 		for _, n := range s.Nodes {

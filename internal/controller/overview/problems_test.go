@@ -66,7 +66,7 @@ func TestProblems(t *testing.T) {
 			d: Document{Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: now.Add(-time.Second)}}},
 		},
 		"a pod that waited before the controller started is being decided": {
-			d: Document{Since: now.Add(-5 * time.Second), Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
+			d: Document{Since: now.Add(-40 * time.Second), decides: now.Add(-5 * time.Second), Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
 		},
 		"a pod that nobody decides about": {
 			d:    Document{Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
@@ -78,7 +78,7 @@ func TestProblems(t *testing.T) {
 				{Name: "n1", Claim: "c1", State: Joining, Created: fresh}, {Name: "n2", Claim: "c2", State: Joining, Created: old, Price: 64_100}, {Name: "n3", Claim: "c3", State: Starting, Created: old},
 			},
 			want: []string{
-				"problem NodesSlowToJoin NodeClaim c3: 1 instance runs and has not joined the cluster; m; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c3",
+				"problem NodesSlowToJoin NodeClaim c3: 1 instance runs and has not joined the cluster; m; 1 younger instance has not joined either; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c3",
 				"problem NodesSlowToJoin Node n2: 1 instance has not become a ready node; n2; it costs $0.0641/h meanwhile; kerf doctor; kubectl describe nodeclaim c2",
 			},
 		},
@@ -138,7 +138,7 @@ func TestProblems(t *testing.T) {
 			},
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "VcpuLimitExceeded"}}}},
 			want: []string{
-				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"> problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: VcpuLimitExceeded; kerf explain pod a/b",
 			},
 		},
@@ -149,9 +149,9 @@ func TestProblems(t *testing.T) {
 				{Scope: "capacity-type", CapacityType: "spot", Reason: "quota exceeded", Count: 1, Quotas: []Quota{{Name: "EC2 Fleets per Region"}}},
 			}},
 			want: []string{
-				`warning LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", code L-1216C47A: 32 vCPUs; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:03:00`,
-				`warning LaunchesRefused EC2 quota: EC2 refuses spot launches: 2 quotas of the account are reached; quota "All G and VT Spot Instance Requests", code L-3819A6DF` + "\n" + `quota "All P Spot Instance Requests", code L-7212CCBC; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; aws service-quotas get-service-quota --service-code ec2 --quota-code L-3819A6DF; aws service-quotas get-service-quota --service-code ec2 --quota-code L-7212CCBC; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:01:00`,
-				`warning LaunchesRefused EC2 capacity-type: EC2 refuses spot launches: a quota of the account is reached; quota "EC2 Fleets per Region"; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; kubectl get events -A --field-selector reason=QuotaExceeded`,
+				`warning LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", code L-1216C47A: 32 vCPUs; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:03:00`,
+				`warning LaunchesRefused EC2 quota: EC2 refuses spot launches: 2 quotas of the account are reached; quota "All G and VT Spot Instance Requests", code L-3819A6DF` + "\n" + `quota "All P Spot Instance Requests", code L-7212CCBC; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; aws service-quotas get-service-quota --service-code ec2 --quota-code L-3819A6DF; aws service-quotas get-service-quota --service-code ec2 --quota-code L-7212CCBC; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:01:00`,
+				`warning LaunchesRefused EC2 capacity-type: EC2 refuses spot launches: a quota of the account is reached; quota "EC2 Fleets per Region"; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; kubectl get events -A --field-selector reason=QuotaExceeded`,
 			},
 		},
 		"a refusal of another capacity type, and one whose words are part of others, are no cause": {
@@ -162,7 +162,7 @@ func TestProblems(t *testing.T) {
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "quota exceeded"}}}},
 			want: []string{
 				"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/b",
-				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"warning LaunchesRefused EC2 class: EC2 refuses launches of 1 EC2NodeClass; quota; kerf doctor",
 			},
 		},

@@ -75,7 +75,7 @@ func source(t *testing.T, d *disrupt.Decision) explain.Source {
 	later := *p
 	later.Generation = 2
 	later.Nodes = append(later.Nodes, &cluster.Node{Name: "node-new", Claim: "default-new", InstanceType: "medium", Zone: "a", CapacityType: "on-demand", Price: 190_000, DoNotDisrupt: true,
-		Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}, Class: p.Pending[0].Class}}})
+		Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-1"}, Class: p.Pending[0].Class, Node: "node-new"}}})
 	later.Pending = p.Pending[len(p.Pending)-1:]
 	ring.Add(&record.Decision{Kerf: "test", Problem: &later, Plan: pack.Solve(&later), Disruption: d})
 	server := httptest.NewServer(decisions.Handler(ring))
