@@ -53,6 +53,7 @@ func TestWords(t *testing.T) {
 		`w.begins({cause: 'Empty'}, {until: ''})`:                             `"found, begins as soon as it has its turn"`,
 		`w.answering([{name: 'ec2'}, {name: 'sqs'}], {ready: true})`:          `"2 services called, and all answer: ec2, sqs."`,
 		`w.answering([{name: 'ec2'}, {name: 'sqs'}], {ready: false})`:         `"1 other service called, and all answer: ec2."`,
+		`w.answering([], null)`:                                               `"No service was called yet."`,
 		`w.floorWords(3e6, null, null)`:                                       `{"floor":"…","gap":"…","title":"It is being found","soon":true}`,
 		`w.floorWords(3e6, null, {error: 'too slow'})`:                        `{"floor":"…","gap":"…","title":"It could not be found: too slow","soon":true}`,
 		`w.steps({pods: 3, room: 'sought'})`:                                  `[["room elsewhere is looked for","now"],["a node that replaces it starts","next"],["3 pods to move","next"]]`,

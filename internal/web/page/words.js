@@ -34,6 +34,7 @@ export function begins(m, held, now = Date.now()) {
 /** The services of AWS that answer, in a sentence. One whose queue is not ready is left out: its line says what it answers. */
 export function answering(services, queue) {
   const refuses = queue && !queue.ready, all = services.filter((s) => !(refuses && s.name.toLowerCase() === 'sqs'));
+  if (!all.length) return 'No service was called yet.';
   return `${count(all.length, refuses ? 'other service' : 'service')} called, and all answer: ${all.map((s) => s.name).join(', ')}.`;
 }
 
