@@ -6,6 +6,7 @@ import { ago, bytes, cores, perHour, percent } from './format.js';
 const canvas = document.getElementById('canvas');
 const box = document.getElementById('canvas-box');
 const gap = 3, headerHeight = 20, titleFrom = 84, podsFrom = 26, stripsFrom = 10;
+const edge = 3; // is left free at the right of the box, or the frame of a node that just fits is cut off
 
 let placed = [];        // [{node, x, y, side}] in the order of drawing
 let groups = [];        // [{label, x, y}]
