@@ -159,22 +159,58 @@ func LacksPermission(err error) bool {
 	return ok && e.Class == cloud.Denied && e.Reason != ReasonCredentialsRefused
 }
 
+// What AWS says of who was refused, and of the policies that did it; since 2026 with the policy's name where one forbids explicitly.
+var (
+	rolePattern = regexp.MustCompile(`:assumed-role/([^/ ]+)/`)
+	denyPattern = regexp.MustCompile(`with an explicit deny in an? ([A-Za-z -]+policy|permissions boundary)(?:: (arn:[^ ]*[^ .,;]))?`)
+	lackPattern = regexp.MustCompile(`because no (permissions boundary|(?:service control|resource control|session|VPC endpoint) policy) allows`)
+)
+
+// missing says why an action is refused and what allows it: "missing permission ACTION: " and what to do, or why and, after "; ",
+// what to do.
 func missing(action, message string) string {
-	where := "allow it in the policies of the controller's role"
+	role := "the controller's role"
+	if m := rolePattern.FindStringSubmatch(message); m != nil {
+		role += ", " + m[1]
+	}
+	where := "allow it in the policies of " + role
 	if action == "iam:PassRole" { // policies name roles, so that one which does not exist is refused like one that is not listed
 		where += "; AWS says the same of a role that does not exist: check spec.role of the EC2NodeClass"
 	}
-	switch {
-	case strings.Contains(message, "permissions boundary"):
-		where = "the permissions boundary of the controller's role forbids it; widen the boundary"
-	case strings.Contains(message, "service control policy"):
-		where = "a service control policy of the organization forbids it"
-	case strings.Contains(message, "explicit deny"):
-		where = "a policy denies it explicitly; remove that statement"
-	case strings.Contains(message, "Not authorized for images"):
+	if m := denyPattern.FindStringSubmatch(message); m != nil {
+		where = denies(action, role, m[1], m[2])
+	} else if m := lackPattern.FindStringSubmatch(message); m != nil {
+		where = fmt.Sprintf("no %s that applies to %s allows it; allow %s in that %s%s", m[1], role, action, m[1], keeper(m[1]))
+	} else if strings.Contains(message, "Not authorized for images") {
 		where = "the image is not shared with this account"
 	}
 	return "missing permission " + action + ": " + where
+}
+
+// denies is about a policy of a kind, under a name where AWS gives one, that forbids an action explicitly: to allow it elsewhere does not help.
+func denies(action, role, kind, name string) string {
+	a := "a"
+	if strings.HasPrefix(kind, "identity") {
+		a = "an"
+	}
+	one := fmt.Sprintf("%s %s of %s", a, kind, role)
+	switch kind {
+	case "identity-based policy", "permissions boundary", "session policy":
+	default: // it is attached elsewhere
+		one = fmt.Sprintf("%s %s that applies to %s", a, kind, role)
+	}
+	if name != "" {
+		one += " (" + name + ")"
+	}
+	return fmt.Sprintf("%s denies it explicitly; remove the Deny of %s from that %s%s: an Allow elsewhere does not outweigh it", one, action, kind, keeper(kind))
+}
+
+// keeper says who can change policies of a kind, as a clause; empty for those of the account.
+func keeper(kind string) string {
+	if kind == "service control policy" || kind == "resource control policy" {
+		return ", which is up to who manages the AWS organization"
+	}
+	return ""
 }
 
 // ErrNoCredentials is that the SDK found nothing to sign calls with; the network is not to blame.

@@ -63,11 +63,8 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 			p.Title, p.Text = counted(len(names), "instance was asked for", "instances were asked for")+", and EC2 has not answered yet", ""
 		}
 		p.Remedy = "kerf doctor; " + p.Remedy
-		if strings.Contains(t.Message, "missing permission") {
-			p.Remedy = "allow it to the IAM role of the controller, Kerf tries again by itself; kerf doctor"
-			if strings.Contains(t.Message, "denies it explicitly") { // to allow it as well would be of no use
-				p.Remedy = "take the statement that denies it out of the policies of the controller's IAM role, Kerf tries again by itself; kerf doctor"
-			}
+		if what, act, ok := permission(t.Message); ok {
+			p.Text, p.Remedy = what, act+"; Kerf tries again by itself; kerf doctor"
 		}
 	case karpenterv1.ConditionTypeRegistered:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "instance runs and has not joined the cluster", "instances run and have not joined the cluster")
@@ -103,6 +100,23 @@ func (b *behind) younger(than []*Node) (n int) {
 	}
 	return n
 }
+
+// permission splits what is said of a missing permission into what is wrong and what allows it; false where text is of something else.
+func permission(text string) (what, act string, ok bool) {
+	before, after, ok := strings.Cut(text, lacks)
+	if !ok {
+		return "", "", false
+	}
+	action, act, _ := strings.Cut(after, ": ")
+	why, then, two := strings.Cut(act, "; ")
+	if what = before + lacks + action; two && !strings.HasPrefix(why, "allow ") {
+		what, act = what+": "+why, then
+	}
+	return what, act, act != ""
+}
+
+// lacks is what errors say before the name of an action that a policy refuses.
+const lacks = "missing permission "
 
 func them(n int) string {
 	if n == 1 {

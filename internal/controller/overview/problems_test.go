@@ -190,12 +190,20 @@ func TestProblems(t *testing.T) {
 		},
 		"a permission that is missing: all launches are one problem, with their pods": {
 			d: Document{Troubles: []Trouble{
-				{Kind: "NodeClaim", Name: "c1", Condition: "Launched", Since: fresh, Message: `launching NodeClaim "c1": creating a fleet: missing permission ec2:CreateFleet: no policy allows it: operation error EC2: CreateFleet`},
-				{Kind: "NodeClaim", Name: "c2", Condition: "Launched", Since: old, Message: `launching NodeClaim "c2": creating a fleet: missing permission ec2:CreateFleet: no policy allows it: operation error EC2: CreateFleet`},
+				{Kind: "NodeClaim", Name: "c1", Condition: "Launched", Since: fresh, Message: `launching NodeClaim "c1": creating a fleet: missing permission ec2:CreateFleet: an identity-based policy denies it; remove the Deny: operation error EC2: CreateFleet`},
+				{Kind: "NodeClaim", Name: "c2", Condition: "Launched", Since: old, Message: `launching NodeClaim "c2": creating a fleet: missing permission ec2:CreateFleet: an identity-based policy denies it; remove the Deny: operation error EC2: CreateFleet`},
 			}},
 			coming: []*known{comingNode("c1", false, fresh, fresh, "b", "d"), comingNode("c2", false, fresh, old, "c")},
 			want: []string{
-				"problem LaunchesFail NodeClaim c1: 2 instances can't be launched; 3 pods wait for them; creating a fleet: missing permission ec2:CreateFleet: no policy allows it; allow it to the IAM role of the controller, Kerf tries again by itself; kerf doctor; kerf explain pod a/c",
+				"problem LaunchesFail NodeClaim c1: 2 instances can't be launched; 3 pods wait for them; creating a fleet: missing permission ec2:CreateFleet: an identity-based policy denies it; remove the Deny; Kerf tries again by itself; kerf doctor; kerf explain pod a/c",
+			},
+		},
+		"a permission that no policy gives: what to do is to allow it": {
+			d: Document{Troubles: []Trouble{
+				{Kind: "NodeClaim", Name: "c1", Condition: "Launched", Since: fresh, Message: `launching NodeClaim "c1": creating a fleet: missing permission iam:PassRole: allow it in the policies of the controller's role; AWS says the same of a role that does not exist: operation error EC2: CreateFleet`},
+			}},
+			want: []string{
+				"problem LaunchesFail NodeClaim c1: 1 instance can't be launched; creating a fleet: missing permission iam:PassRole; allow it in the policies of the controller's role; AWS says the same of a role that does not exist; Kerf tries again by itself; kerf doctor",
 			},
 		},
 		"instances that have not joined are one problem, worse after a while": {

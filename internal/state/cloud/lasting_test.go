@@ -14,6 +14,10 @@ func TestEqualFailuresHaveEqualWords(t *testing.T) {
 		},
 		"one at the end":        {"it failed, request id: 7c1-D", "it failed"},
 		"two in one text":       {"a RequestID: 1, b requestId: 2.", "a, b."},
+		"a refusal that is encoded, whole and cut": {
+			"with an explicit deny in an identity-based policy. Encoded authorization failure message: rFbbbuM2E34_8v-q/w+b==; and Encoded authorization failure message: rFb...",
+			"with an explicit deny in an identity-based policy; and",
+		},
 		"none":                  {"RequestID is not said", "RequestID is not said"},
 		"an answer without one": {"StatusCode: 0, RequestID: , request send failed", "StatusCode: 0, RequestID: , request send failed"},
 	} {
