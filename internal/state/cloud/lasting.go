@@ -11,4 +11,6 @@ var encoded = regexp.MustCompile(`\.? ?Encoded authorization failure message: [0
 
 // Lasting is a text without the identifiers of single requests and their encoded messages. They would make every failure look like news where it is
 // compared with the last one, and every news is a write or an event.
-func Lasting(text string) string { return encoded.ReplaceAllString(requestID.ReplaceAllString(text, ""), "") }
+func Lasting(text string) string {
+	return encoded.ReplaceAllString(requestID.ReplaceAllString(text, ""), "")
+}

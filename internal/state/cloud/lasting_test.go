@@ -12,8 +12,8 @@ func TestEqualFailuresHaveEqualWords(t *testing.T) {
 			"operation error EC2: RunInstances, https response error StatusCode: 403, RequestID: 9a89ed39-1, api error UnauthorizedOperation: no",
 			"operation error EC2: RunInstances, https response error StatusCode: 403, api error UnauthorizedOperation: no",
 		},
-		"one at the end":        {"it failed, request id: 7c1-D", "it failed"},
-		"two in one text":       {"a RequestID: 1, b requestId: 2.", "a, b."},
+		"one at the end":  {"it failed, request id: 7c1-D", "it failed"},
+		"two in one text": {"a RequestID: 1, b requestId: 2.", "a, b."},
 		"a refusal that is encoded, whole and cut": {
 			"with an explicit deny in an identity-based policy. Encoded authorization failure message: rFbbbuM2E34_8v-q/w+b==; and Encoded authorization failure message: rFb...",
 			"with an explicit deny in an identity-based policy; and",
