@@ -16,6 +16,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/status"
+	"github.com/kerf-sh/kerf/internal/aws/offering"
 	awsqueue "github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
@@ -28,6 +29,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/version"
 )
@@ -121,13 +123,29 @@ func (d *deps) closures() []overview.Closure {
 	for _, c := range d.provider.Unavailable() {
 		shown := overview.Closure{Scope: c.Scope, CapacityType: c.CapacityType, Reason: c.Reason, Count: c.Count, Opens: c.Opens.UTC()}
 		for _, q := range c.Quotas {
-			shown.Quotas = append(shown.Quotas, overview.Quota(q))
+			shown.Quotas = append(shown.Quotas, quotaInUse(q, d.cache.Snapshot().Nodes))
 		}
 		out = append(out, shown)
 	}
 	slices.SortFunc(out, func(a, b overview.Closure) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Scope+a.CapacityType+a.Reason, b.Scope+b.CapacityType+b.Reason))
 	})
+	return out
+}
+
+// quotaInUse is a quota with what the nodes that Kerf launched have of it, where EC2 counts it in vCPUs.
+func quotaInUse(q offering.Quota, nodes []*cluster.Node) overview.Quota {
+	out := overview.Quota{Name: q.Name, Code: q.Code, Limit: q.Limit}
+	if q.Code == "" {
+		return out
+	}
+	vcpus := 0
+	for _, n := range nodes {
+		if n.Claim != "" && n.Launched && offering.QuotaOf(n.CapacityType, n.InstanceType).Code == q.Code {
+			vcpus += int(n.Capacity[res.CPU] / 1000)
+		}
+	}
+	out.InUse = &vcpus
 	return out
 }
 

@@ -150,6 +150,7 @@ func causesOf(t Trouble) []object {
 type stuck struct {
 	why      string
 	notReady []string       // pools that they might run on and that can't launch
+	pools    []string       // that they might run on and for which EC2 has no capacity
 	refused  []plan.Refusal // of what they might run on
 }
 
@@ -164,7 +165,7 @@ func stuckBy(u *plan.Unplaced) (out stuck) {
 		case plan.PoolNotReady:
 			out.notReady = append(out.notReady, r.Pool)
 		case plan.NoOffering:
-			out.refused = append(out.refused, r.Refused.All()...)
+			out.pools, out.refused = append(out.pools, r.Pool), append(out.refused, r.Refused.All()...)
 		}
 	}
 	return out

@@ -244,6 +244,8 @@ type Quota struct {
 	Code string `json:"code,omitempty"`
 	// Limit is how many vCPUs it allows; 0 where EC2 did not say.
 	Limit int `json:"limit,omitempty"`
+	// InUse is how many vCPUs the nodes have that Kerf launched; nil where that is not known.
+	InUse *int `json:"inUse,omitempty"`
 }
 
 // Stall is a drain that waits for a pod which may not be evicted.

@@ -120,7 +120,7 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	out.Interruptions = o.interruptions()
 	out.decides = o.decidesSince(out)
 	out.Joining = o.joining(out.At)
-	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck})
+	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck, pod: o.pending(), pools: o.seen.terms.pools})
 	for i := range out.Waiting {
 		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.undecided(w) >= waitsWithin {
 			w.Why = whyUndecided(out)

@@ -14,17 +14,20 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
 // TestProblems has one thing that is wrong in each row, and what is said of it.
 func TestProblems(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	old, fresh := now.Add(-10*time.Minute), now.Add(-time.Minute)
+	old, fresh, ten := now.Add(-10*time.Minute), now.Add(-time.Minute), 10
 	for name, tc := range map[string]struct {
 		d      Document
 		nodes  []*Node
 		coming []*known // nodes that pods wait for
 		stuck  map[int]stuck
+		pods   map[int]*cluster.Pod // of classes
+		pools  []*cluster.Pool
 		want   []string // level code object: title; text; remedy
 	}{
 		"nothing": {},
@@ -138,21 +141,57 @@ func TestProblems(t *testing.T) {
 			},
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "VcpuLimitExceeded"}}}},
 			want: []string{
-				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; VcpuLimitExceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"> problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: VcpuLimitExceeded; kerf explain pod a/b",
 			},
 		},
 		"quotas of which the names are known, with the value that EC2 says": {
 			d: Document{Closures: []Closure{
-				{Scope: "quota", CapacityType: "on-demand", Reason: "quota exceeded", Count: 1, Opens: now.Add(3 * time.Minute), Quotas: []Quota{{"Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", "L-1216C47A", 32}}},
-				{Scope: "quota", CapacityType: "spot", Reason: "quota exceeded", Count: 2, Opens: now.Add(time.Minute), Quotas: []Quota{{"All G and VT Spot Instance Requests", "L-3819A6DF", 0}, {"All P Spot Instance Requests", "L-7212CCBC", 0}}},
+				{Scope: "quota", CapacityType: "on-demand", Reason: "quota exceeded", Count: 1, Opens: now.Add(3 * time.Minute), Quotas: []Quota{{"Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", "L-1216C47A", 32, &ten}}},
+				{Scope: "quota", CapacityType: "spot", Reason: "quota exceeded", Count: 2, Opens: now.Add(time.Minute), Quotas: []Quota{{"All G and VT Spot Instance Requests", "L-3819A6DF", 0, nil}, {"All P Spot Instance Requests", "L-7212CCBC", 0, nil}}},
 				{Scope: "capacity-type", CapacityType: "spot", Reason: "quota exceeded", Count: 1, Quotas: []Quota{{Name: "EC2 Fleets per Region"}}},
 			}},
 			want: []string{
-				`warning LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", code L-1216C47A: 32 vCPUs; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:03:00`,
-				`warning LaunchesRefused EC2 quota: EC2 refuses spot launches: 2 quotas of the account are reached; quota "All G and VT Spot Instance Requests", code L-3819A6DF` + "\n" + `quota "All P Spot Instance Requests", code L-7212CCBC; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; aws service-quotas get-service-quota --service-code ec2 --quota-code L-3819A6DF; aws service-quotas get-service-quota --service-code ec2 --quota-code L-7212CCBC; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:01:00`,
-				`warning LaunchesRefused EC2 capacity-type: EC2 refuses spot launches: a quota of the account is reached; quota "EC2 Fleets per Region"; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; kubectl get events -A --field-selector reason=QuotaExceeded`,
+				`warning LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", code L-1216C47A: 32 vCPUs; nodes of Kerf have 10 of it, and whatever else runs in the account counts; raise it in Service Quotas of the AWS console, which may take AWS hours; aws service-quotas get-service-quota --service-code ec2 --quota-code L-1216C47A; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:03:00`,
+				`warning LaunchesRefused EC2 quota: EC2 refuses spot launches: 2 quotas of the account are reached; quota "All G and VT Spot Instance Requests", code L-3819A6DF` + "\n" + `quota "All P Spot Instance Requests", code L-7212CCBC; raise it in Service Quotas of the AWS console, which may take AWS hours; aws service-quotas get-service-quota --service-code ec2 --quota-code L-3819A6DF; aws service-quotas get-service-quota --service-code ec2 --quota-code L-7212CCBC; kubectl get events -A --field-selector reason=QuotaExceeded; again at 12:01:00`,
+				`warning LaunchesRefused EC2 capacity-type: EC2 refuses spot launches: a quota of the account is reached; quota "EC2 Fleets per Region"; raise it in Service Quotas of the AWS console, which may take AWS hours; kubectl get events -A --field-selector reason=QuotaExceeded`,
 			},
+		},
+		"a quota of a capacity type that the pods themselves demand": {
+			d: Document{
+				Closures: []Closure{{Scope: "quota", CapacityType: "on-demand", Reason: "quota exceeded", Count: 1}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/api-1", Count: 2, Since: old, Why: "none can be launched now: quota exceeded"}},
+			},
+			stuck: map[int]stuck{0: {pools: []string{"p"}, refused: []plan.Refusal{{CapacityType: "on-demand", Why: "quota exceeded"}}}},
+			pods:  map[int]*cluster.Pod{0: demanding("on-demand")},
+			pools: []*cluster.Pool{{Name: "p", Requirements: []requirement.Term{capacityTypes("on-demand", "spot")}}, {Name: "other", Requirements: []requirement.Term{capacityTypes("on-demand")}}},
+			want: []string{
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then take nodeSelector karpenter.sh/capacity-type In on-demand off a/api, so that spot nodes can be launched; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"> problem PodsWithoutNode Pod a/api-1: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/api-1",
+			},
+		},
+		"a quota of each capacity type: the other one is no way out": {
+			d: Document{
+				Closures: []Closure{{Scope: "quota", CapacityType: "on-demand", Reason: "quota exceeded", Count: 1}, {Scope: "quota", CapacityType: "spot", Reason: "quota exceeded", Count: 1}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/api-1", Count: 2, Since: old, Why: "none can be launched now: quota exceeded"}},
+			},
+			stuck: map[int]stuck{0: {pools: []string{"p"}, refused: []plan.Refusal{{CapacityType: "on-demand", Why: "quota exceeded"}}}},
+			pods:  map[int]*cluster.Pod{0: demanding("on-demand")},
+			want: []string{
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"> problem PodsWithoutNode Pod a/api-1: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/api-1",
+				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; kubectl get events -A --field-selector reason=QuotaExceeded",
+			},
+		},
+		"no spot capacity for pods of a pool that allows nothing else": {
+			d: Document{
+				Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9, Opens: now.Add(20 * time.Second)}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 1, Since: old, Why: "none can be launched now"}},
+			},
+			stuck: map[int]stuck{0: {pools: []string{"batch"}, refused: []plan.Refusal{{CapacityType: "spot", Why: "insufficient capacity"}}}},
+			pods:  map[int]*cluster.Pod{0: {Class: &cluster.Class{}}},
+			pools: []*cluster.Pool{{Name: "batch", Requirements: []requirement.Term{capacityTypes("spot")}}},
+			want:  []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; none can be launched now; wait, or allow on-demand in NodePool batch, so that on-demand nodes can be launched; kerf explain pod a/b; again at 12:00:20"},
 		},
 		"a refusal of another capacity type, and one whose words are part of others, are no cause": {
 			d: Document{
@@ -162,13 +201,13 @@ func TestProblems(t *testing.T) {
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "quota exceeded"}}}},
 			want: []string{
 				"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/b",
-				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"warning LaunchesRefused EC2 quota: EC2 refuses spot launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"warning LaunchesRefused EC2 class: EC2 refuses launches of 1 EC2NodeClass; quota; kerf doctor",
 			},
 		},
 		"capacity that is short, and pods that wait for it": {
 			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}}, Waiting: []Waiting{{Pod: "a/b", Count: 1, Since: old}}},
-			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again later; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+			want: []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again later; wait, or allow more instance types or zones in the NodePool; kerf explain pod a/b"},
 		},
 		"capacity that is short: the pods are told of while the next node is tried, too": {
 			d: Document{
@@ -178,7 +217,7 @@ func TestProblems(t *testing.T) {
 			coming: []*known{
 				comingNode("tried", false, now, old, "b"), comingNode("launched", true, now, old, "d"), comingNode("first", false, now, now.Add(-time.Second), "e"),
 			},
-			want: []string{"problem PodsWithoutNode Pod a/b: 2 pods wait: EC2 has no spot capacity for them; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again later; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b"},
+			want: []string{"problem PodsWithoutNode Pod a/b: 2 pods wait: EC2 has no spot capacity for them; EC2 has no capacity now for 9 instance types in their zones that Kerf asked for; it asks for others, and for these again later; wait, or allow more instance types or zones in the NodePool; kerf explain pod a/b"},
 		},
 		"no capacity at all, as the decision says; on-demand has it": {
 			d: Document{
@@ -186,7 +225,7 @@ func TestProblems(t *testing.T) {
 				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 1, Since: old, Why: "none can be launched now"}},
 			},
 			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "spot", Why: "insufficient capacity"}}}},
-			want:  []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; none can be launched now; wait, or allow more instance types, zones or capacity types in the NodePool; kerf explain pod a/b; again at 12:00:20"},
+			want:  []string{"problem PodsWithoutNode Pod a/b: 1 pod waits: EC2 has no spot capacity for it; none can be launched now; wait, or allow more instance types or zones in the NodePool; kerf explain pod a/b; again at 12:00:20"},
 		},
 		"a permission that is missing: all launches are one problem, with their pods": {
 			d: Document{Troubles: []Trouble{
@@ -271,7 +310,7 @@ func TestProblems(t *testing.T) {
 			for _, c := range ProblemCodes() {
 				known = append(known, c.Code)
 			}
-			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, coming: tc.coming}) {
+			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, coming: tc.coming, pod: func(class int) *cluster.Pod { return tc.pods[class] }, pools: tc.pools}) {
 				got = append(got, line(p))
 				for _, f := range p.Follows {
 					got = append(got, "> "+line(f))
@@ -291,9 +330,18 @@ func TestProblems(t *testing.T) {
 func comingNode(claim string, launched bool, created, waiting time.Time, pods ...string) *known {
 	k := &known{from: &cluster.Node{Name: claim, Claim: claim, Launched: launched, CreatedAt: created}}
 	for _, name := range pods {
-		k.waiting = append(k.waiting, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "a", Name: name}, CreatedAt: waiting})
+		k.waiting = append(k.waiting, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "a", Name: name}, Class: &cluster.Class{}, CreatedAt: waiting})
 	}
 	return k
+}
+
+// demanding is a pod with a nodeSelector on a capacity type.
+func demanding(capacityType string) *cluster.Pod {
+	return &cluster.Pod{PodRef: cluster.PodRef{Namespace: "a", Name: "api-68f5648bfb-btwzs"}, Class: &cluster.Class{Selector: []requirement.Term{capacityTypes(capacityType)}}}
+}
+
+func capacityTypes(names ...string) requirement.Term {
+	return requirement.Term{Key: requirement.CapacityType, Operator: requirement.In, Values: names}
 }
 
 func line(p Problem) string {

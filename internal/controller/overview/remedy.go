@@ -105,15 +105,16 @@ func withoutSDK(text string) string {
 }
 
 // refused names what EC2 refuses as a whole, and what to do; empty for a type in a zone that has no capacity, which is everyday.
-func (c *Closure) refused() (title, remedy string) {
+// instead is what makes the pods that wait run on other capacity, if anything does.
+func (c *Closure) refused(instead string) (title, remedy string) {
 	switch kind := strings.TrimSpace(c.CapacityType + " launches"); c.Scope {
 	case "quota":
-		return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise()
+		return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise(instead)
 	case "subnet":
 		return "EC2 refuses launches in " + counted(c.Count, "subnet", "subnets"), "add subnets, or larger ones, that spec.subnetSelectorTerms selects; kerf doctor"
 	case "capacity-type":
 		if len(c.Quotas) > 0 {
-			return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise()
+			return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise(instead)
 		}
 		return "EC2 refuses " + kind, "kerf doctor"
 	case "class":
@@ -143,14 +144,20 @@ func (c *Closure) why() string {
 		if q.Limit > 0 {
 			text += ": " + counted(q.Limit, "vCPU", "vCPUs")
 		}
+		if q.InUse != nil {
+			text += fmt.Sprintf("; nodes of Kerf have %d of it, and whatever else runs in the account counts", *q.InUse)
+		}
 		all = append(all, text)
 	}
 	return strings.Join(all, "\n")
 }
 
 // raise is what to do about quotas that are reached.
-func (c *Closure) raise() string {
-	out := "raise it in Service Quotas of the AWS console, which may take AWS hours; until then allow another capacity type, or families of another quota, in the NodePool and where the pods ask for one"
+func (c *Closure) raise(instead string) string {
+	out := "raise it in Service Quotas of the AWS console, which may take AWS hours"
+	if instead != "" {
+		out += "; until then " + instead
+	}
 	for _, q := range c.Quotas {
 		if q.Code != "" {
 			out += "; aws service-quotas get-service-quota --service-code ec2 --quota-code " + q.Code
