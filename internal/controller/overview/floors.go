@@ -40,14 +40,15 @@ type Floors struct {
 
 	mu      sync.Mutex
 	working bool
-	rest    time.Duration // until the next
+	tried   time.Time     // the end of the last search
+	rest    time.Duration // from then to the next
 	now     FloorNow
 }
 
 // FloorNow is the newest floor there is.
 type FloorNow struct {
 	*floor.Floor              // nil before the first is found
-	At           time.Time    `json:"at,omitzero"`
+	At           time.Time    `json:"at,omitzero"`     // when it was found
 	Error        string       `json:"error,omitempty"` // of the last search, where it failed
 	Points       []FloorPoint `json:"points"`          // oldest first
 }
@@ -66,7 +67,7 @@ func (f *Floors) Now() FloorNow {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.working && time.Since(f.now.At) >= max(every, f.rest) {
+	if !f.working && time.Since(f.tried) >= max(every, f.rest) {
 		f.working = true
 		guard.Go("floor", f.find)
 	}
@@ -86,11 +87,12 @@ func (f *Floors) find() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.working, f.rest = false, max(floorShare*wrote, searchShare*searched)
-	now := FloorNow{Floor: f.now.Floor, At: time.Now(), Points: f.now.Points}
+	f.tried = time.Now()
+	now := FloorNow{Floor: f.now.Floor, At: f.now.At, Points: f.now.Points}
 	if err != nil {
 		now.Error = err.Error()
 	} else {
-		now.Floor = found
+		now.Floor, now.At = found, f.tried
 		if n := len(now.Points); n > 0 && now.At.Sub(now.Points[n-1].At) < floorPointEvery {
 			f.now = now
 			return

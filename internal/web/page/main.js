@@ -1,6 +1,6 @@
 // Asks for news, and has them shown.
 
-import { explainDecision, explainNode, explainPod, merge, model, problems, readFloor, readOverview, readUsage, running, use } from './model.js';
+import { explainDecision, explainNode, explainPod, freshFloor, merge, model, problems, readFloor, readOverview, readUsage, running, use } from './model.js';
 import * as map from './map.js';
 import { drawChart } from './chart.js';
 import { figures, health, panels, todo } from './panels.js';
@@ -177,7 +177,7 @@ async function pollFloor() {
   if (!document.hidden && !model.failed) {
     try { model.floor = await readFloor(); if (model.doc) show(); } catch { /* the overview says that the controller does not answer */ }
   }
-  setTimeout(pollFloor, model.floor?.bound === undefined && !model.floor?.error ? 1500 : floorEvery);
+  setTimeout(pollFloor, freshFloor() || model.floor?.error ? floorEvery : 1500); // one for other pods is about to be found anew
 }
 async function pollUsage() {
   if (!document.hidden && !model.failed && model.doc) {

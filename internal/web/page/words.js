@@ -47,10 +47,10 @@ export function stale(heardAt, failed, now = Date.now()) {
   return failed || now - heardAt > staleAfter ? `no data for ${ago(heardAt, now)}` : '';
 }
 
-/** The figures of the floor: fresh is for the pods of now, known may be an older one; either may be null. soon: it is being found. */
+/** The figures of the floor: fresh is for the pods of now, known may be an older one, which says nothing of them; either may be null. soon: it is being found. */
 export function floorWords(running, fresh, known, now = Date.now()) {
   if (fresh?.bound) return { floor: perHour(fresh.bound), gap: running === null ? '…' : percent(Math.max(0, running / fresh.bound - 1)), title: '', soon: false };
-  if (known?.bound) return { floor: '…', gap: '…', title: `For the pods of ${ago(known.at, now)} ago it was ${perHour(known.bound)}; for those of now it is being found`, soon: true };
+  if (known?.bound) return { floor: '…', gap: '…', title: `${perHour(known.bound)} for the pods of ${ago(known.at, now)} ago; for those of now it ${known.error ? `could not be found: ${known.error}` : 'is being found'}`, soon: true };
   return { floor: '…', gap: '…', title: known?.error ? `It could not be found: ${known.error}` : 'It is being found', soon: true };
 }
 
