@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,7 +260,10 @@ func (d *deps) troubles(ctx context.Context) []overview.Trouble {
 	if err := d.GetClient().List(ctx, &classes, client.UnsafeDisableDeepCopy); err == nil {
 		for i := range classes.Items {
 			c := &classes.Items[i]
-			out = append(out, failing("EC2NodeClass", c.Name, "", c.StatusConditions(d.FeatureGates.ReservedCapacity))...)
+			for _, t := range failing("EC2NodeClass", c.Name, "", c.StatusConditions(d.FeatureGates.ReservedCapacity)) {
+				t.Value = selectorOf(c, t.Condition)
+				out = append(out, t)
+			}
 		}
 	}
 	now := time.Now()
@@ -273,6 +277,31 @@ func (d *deps) troubles(ctx context.Context) []overview.Trouble {
 	}
 	return out
 }
+
+// selectorOf is what the field of a class says that a condition is about, as JSON; empty where there is none, or it is long.
+func selectorOf(c *awsv1.EC2NodeClass, condition string) string {
+	var terms any
+	switch condition {
+	case awsv1.ConditionTypeSubnetsReady:
+		terms = c.Spec.SubnetSelectorTerms
+	case awsv1.ConditionTypeSecurityGroupsReady:
+		terms = c.Spec.SecurityGroupSelectorTerms
+	case awsv1.ConditionTypeAMIsReady:
+		terms = c.Spec.AMISelectorTerms
+	case awsv1.ConditionTypeCapacityReservationsReady:
+		terms = c.Spec.CapacityReservationSelectorTerms
+	default:
+		return ""
+	}
+	text, err := json.Marshal(terms)
+	if err != nil || len(text) > selectorMost {
+		return ""
+	}
+	return string(text)
+}
+
+// selectorMost is how long a selector may be that a line quotes, in bytes.
+const selectorMost = 300
 
 // launchFails reports whether a launch has failed and is tried again.
 func launchFails(claim *karpv1.NodeClaim) bool {

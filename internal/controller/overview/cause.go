@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -152,6 +153,7 @@ type stuck struct {
 	notReady []string       // pools that they might run on and that can't launch
 	pools    []string       // that they might run on and for which EC2 has no capacity
 	refused  []plan.Refusal // of what they might run on
+	act      string         // what to do where the pods are too large for a pool; empty for another reason
 }
 
 func stuckBy(u *plan.Unplaced) (out stuck) {
@@ -164,6 +166,10 @@ func stuckBy(u *plan.Unplaced) (out stuck) {
 		switch r.Code {
 		case plan.PoolNotReady:
 			out.notReady = append(out.notReady, r.Pool)
+		case plan.TooLarge:
+			if out.act == "" && r.Pool != "" && r.Nearest != "" {
+				out.act = fmt.Sprintf("let NodePool %s allow larger instance types than %s, or lower the pods' %s request", r.Pool, r.Nearest, r.Resource)
+			}
 		case plan.NoOffering:
 			out.pools, out.refused = append(out.pools, r.Pool), append(out.refused, r.Refused.All()...)
 		}

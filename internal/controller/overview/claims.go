@@ -47,7 +47,7 @@ func (f *found) claims(d *Document, b *behind) {
 
 // claim is the problem of the NodeClaims in which one condition is not true for the same reason; t is that of the first.
 func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
-	p := Problem{Code: NotTrue, Level: Warn, Title: t.title(), Text: t.Message, Since: t.Since, Kind: kindClaim, Object: t.Name, Remedy: t.remedy()}
+	p := Problem{Code: NotTrue, Level: Warn, Title: t.title(), Text: t.Message, Since: t.Since, Kind: kindClaim, Object: t.Name, Remedy: t.remedy(d)}
 	var nodes []*Node
 	for _, k := range b.unwell {
 		if slices.Contains(names, k.shown.Claim) {

@@ -281,6 +281,8 @@ type Trouble struct {
 	Reason    string    `json:"reason"`
 	Message   string    `json:"message"`
 	Since     time.Time `json:"since"`
+	// Value is what the field of an EC2NodeClass says now that the condition is about, as JSON; empty where that is not known.
+	Value string `json:"value,omitempty"`
 }
 
 // Event is something that the controller wrote an event about.

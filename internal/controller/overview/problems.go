@@ -136,7 +136,7 @@ func problems(d *Document, b behind) []Problem {
 			continue
 		}
 		queue = queue || t.Condition == awsv1.ConditionTypeInterruptionQueueReady // one queue, whatever classes there are
-		p := Problem{Code: NotTrue, Level: Bad, Title: t.title(), Text: t.plainly(), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: t.remedy()}
+		p := Problem{Code: NotTrue, Level: Bad, Title: t.title(), Text: t.plainly(), Since: t.Since, Kind: t.Kind, Object: t.Name, Remedy: t.remedy(d)}
 		if so := t.consequence(&d.Bill); so != "" {
 			p.Text += "; " + so
 		}

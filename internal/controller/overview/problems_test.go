@@ -51,9 +51,22 @@ func TestProblems(t *testing.T) {
 				Queue:    &Queue{Name: "q", Message: "no rule"},
 			},
 			want: []string{
-				"warning ConditionNotTrue EC2NodeClass a: The interruption queue can't be read; no rule; without it spot instances end with no time for their pods to move; there are none now; kerf doctor; the queue and its rules are written by kerf stack",
+				"warning ConditionNotTrue EC2NodeClass a: The interruption queue can't be read; no rule; without it spot instances end with no time for their pods to move; there are none now; kerf doctor --cluster-name NAME --prove-delivery",
 				"warning ConditionNotTrue NodeClaim c: NodeClaim c: Drifted is not true; m; kubectl describe nodeclaim c",
 			},
+		},
+		"a queue that does not exist": {
+			d:    Document{Cluster: "shop", Queue: &Queue{Name: "notices"}, Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "InterruptionQueueReady", Reason: "QueueNotFound", Message: "no queue"}}},
+			want: []string{"warning ConditionNotTrue EC2NodeClass a: The interruption queue can't be read; no queue; without it spot instances end with no time for their pods to move; there are none now; deploy the stack that makes the queue and its rules, or set INTERRUPTION_QUEUE to a queue that exists; kerf stack cloudformation --cluster-name shop --queue-name notices --output-file stack.yaml; kerf doctor --cluster-name shop"},
+		},
+		"a class whose selector selects nothing": {
+			d:    Document{Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "SubnetsReady", Message: "it selects no subnet", Value: `[{"id":"subnet-1"}]`}}},
+			want: []string{`problem ConditionNotTrue EC2NodeClass a: EC2NodeClass a has no usable subnets: SubnetsReady is not true; it selects no subnet; correct spec.subnetSelectorTerms, which is [{"id":"subnet-1"}] now, or what it names in AWS; kubectl edit ec2nodeclass a; kerf doctor`},
+		},
+		"pods that are too large for their pool": {
+			d:     Document{Waiting: []Waiting{{Pod: "a/b", Count: 2, Since: old, Why: "too large"}}},
+			stuck: map[int]stuck{0: stuckBy(&plan.Unplaced{Reasons: []plan.Reason{{Code: plan.TooLarge, Pool: "batch", Resource: "cpu", Nearest: "c5.2xlarge"}}})},
+			want:  []string{"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; too large; let NodePool batch allow larger instance types than c5.2xlarge, or lower the pods' cpu request; kerf explain pod a/b"},
 		},
 		"a queue": {
 			d:    Document{Queue: &Queue{Name: "q", Message: "it does not exist"}, Bill: Bill{Spot: 2}},

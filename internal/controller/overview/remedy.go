@@ -46,14 +46,33 @@ var fields = map[string]string{
 }
 
 // remedy is what to do about a condition.
-func (t *Trouble) remedy() string {
+func (t *Trouble) remedy(d *Document) string {
 	if field := fields[t.Condition]; t.Kind == kindClass && field != "" {
+		if t.Value != "" {
+			field += ", which is " + t.Value + " now"
+		}
 		return fmt.Sprintf("correct %s, or what it names in AWS; kubectl edit ec2nodeclass %s; kerf doctor", field, t.Name)
 	}
 	if t.Condition == awsv1.ConditionTypeInterruptionQueueReady {
-		return "kerf doctor; the queue and its rules are written by kerf stack"
+		return queueRemedy(t.Reason, d)
 	}
 	return "kubectl describe " + strings.ToLower(t.Kind) + " " + t.Name
+}
+
+// queueRemedy is what to do about an interruption queue that can't be read for a reason of its condition.
+func queueRemedy(reason string, d *Document) string {
+	cluster := cmp.Or(d.Cluster, "NAME")
+	switch reason {
+	case "QueueNotFound":
+		command := "kerf stack cloudformation --cluster-name " + cluster
+		if d.Queue != nil && d.Queue.Name != "" && d.Queue.Name != d.Cluster && !strings.ContainsAny(d.Queue.Name, ":/") {
+			command += " --queue-name " + d.Queue.Name
+		}
+		return "deploy the stack that makes the queue and its rules, or set INTERRUPTION_QUEUE to a queue that exists; " + command + " --output-file stack.yaml; kerf doctor --cluster-name " + cluster
+	case "AccessDenied", "KeyUnusable":
+		return "change the policies as this says; kerf stack check --live --cluster-name " + cluster + " --fix"
+	}
+	return "kerf doctor --cluster-name " + cluster + " --prove-delivery"
 }
 
 // consequence is what a condition that stops no launch leads to; empty where nothing is to be said.

@@ -17,6 +17,7 @@ type group struct {
 	why    string
 	short  []Closure // of types in zones, for a lack of capacity
 	wants  []want
+	act    string // what to do; empty where that is not known
 	causes []object
 }
 
@@ -53,6 +54,7 @@ func (f *found) withoutNode(d *Document, b *behind) {
 		}
 		g := of(causes)
 		g.add(w.Count, w.Pod, w.Since, w.Why)
+		g.act = cmp.Or(g.act, stuck.act)
 		g.short, g.wants = append(g.short, short...), append(g.wants, want{b.pod(w.Class), stuck.pools})
 	}
 	if short := (stuck{}).short(d.Closures, ""); len(short) > 0 && len(f.known([]object{{kindAWS, "ec2"}})) == 0 {
@@ -79,6 +81,9 @@ func (f *found) withoutNode(d *Document, b *behind) {
 		p := Problem{
 			Code: NoNodeComing, Level: Bad, Title: counted(g.pods, "pod waits", "pods wait") + " and no node is on its way", Text: cmp.Or(g.why, "no decision has been made about them yet"),
 			Since: g.since, Kind: "Pod", Object: g.pod, Remedy: "kerf explain pod " + g.pod,
+		}
+		if key == (object{}) && g.act != "" {
+			p.Remedy = g.act + "; " + p.Remedy
 		}
 		switch {
 		case key == shortage:

@@ -195,7 +195,7 @@ func (v *variant) solvable(p *pack.Problem) *pack.Problem {
 	return out
 }
 
-// byPrice orders changes: waiting for what EC2 is asked for again anyway, edits, other waiting, then by price, then as they were found.
+// byPrice orders changes: waiting for what EC2 is asked for again anyway and the repair of what is broken, edits, other waiting, then by price, then as they were found.
 func byPrice(a, b plan.Change) int {
 	return cmp.Or(cmp.Compare(min(1, len(a.Refused)), min(1, len(b.Refused))), cmp.Compare(effort(&a), effort(&b)), cmp.Compare(a.Node.Price, b.Node.Price))
 }
@@ -208,7 +208,9 @@ func effort(c *plan.Change) int {
 		if c.To == "" {
 			return 1
 		}
-	case plan.VolumeTopology, plan.DaemonOverhead, plan.OthersApart, plan.PoolReadiness:
+	case plan.PoolReadiness:
+		return -1 // the pool is what is broken, not what asks for it
+	case plan.VolumeTopology, plan.DaemonOverhead, plan.OthersApart:
 		return 1
 	case plan.Availability:
 		if c.Constraint.Key != "" {
