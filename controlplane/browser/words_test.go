@@ -70,8 +70,9 @@ func TestWords(t *testing.T) {
 		`w.saidBy('', [` + warn + `]) ?? 'none'`: `"none"`,
 		`w.decided({newNodes: 2, price: 340000, outcome: {refused: 2, why: 'VcpuLimitExceeded'}})`:       `"launch 2 nodes for $0.340/h (2 refused: VcpuLimitExceeded)"`,
 		`w.decided({newNodes: 3, price: 340000, placed: 1, outcome: {launched: 1, asked: 1, ended: 1}})`: `"launch 3 nodes for $0.340/h (1 launched, 1 asked for now, 1 ended since), place 1 pod on nodes that exist"`,
-		`w.decided({unplaced: 1, moves: 2})`: `"1 pod without a place, begin to remove or replace: 2 moves"`,
-		`w.decided({})`:                      `"nothing to do"`,
+		`w.decided({unplaced: 1, moves: 2})`:                                             `"1 pod without a place, begin to remove or replace: 2 moves"`,
+		`w.decided({moves: 2, done: 1, givenUp: 1, why: 'its replacement a-1 is gone'})`: `"begin to remove or replace: 2 moves (1 done, 1 given up: its replacement a-1 is gone)"`,
+		`w.decided({})`: `"nothing to do"`,
 	} {
 		if got := eval[string](t, b, `import('/words.js').then((w) => JSON.stringify(`+expression+`))`); got != want {
 			t.Errorf("%s is %s, want %s", expression, got, want)

@@ -58,7 +58,11 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	for _, mechanism := range d.without {
 		consolidation.Without[mechanism] = true
 	}
-	queue.Finished, queue.InTurn = drifted.Finished, d.SoftTaints
+	queue.InTurn = d.SoftTaints
+	queue.Finished = func(c disrupt.Command, failed string) {
+		drifted.Finished(c, failed)
+		d.ring.Finished(c.ID, failed)
+	}
 	return queue, consolidation, drifted
 }
 

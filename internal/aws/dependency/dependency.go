@@ -32,7 +32,7 @@ type State struct {
 	Answers bool
 	// Since is when the first attempt failed or began to wait; zero while the service answers.
 	Since time.Time
-	// Operation and Error are of the last attempt that failed; Error says so when there was only silence.
+	// Operation and Error are of the last attempt that failed, of launches where one did; Error says so when there was only silence.
 	Operation, Error string
 }
 
@@ -78,6 +78,9 @@ func (r *run) over() bool {
 	return r.waited || r.count >= failuresToTell && (r.other || len(r.operations) > 1 || r.to.Sub(r.from) >= patience)
 }
 
+// launch is the operation by which instances are launched.
+const launch = "CreateFleet"
+
 type attempt struct {
 	operation string
 	began     time.Time
@@ -121,7 +124,9 @@ func (h *Health) begin(name, operation string) (end func(outcome, string)) {
 			s.run.count, s.run.to, s.run.operations[operation] = s.run.count+1, h.now(), true
 			s.run.other = s.run.other || o == failed
 			s.run.waited = s.run.waited || h.now().Sub(a.began) >= a.patience
-			s.last, s.err = *a, why
+			if operation == launch || !s.run.operations[launch] { // pods wait for launches, whatever else fails
+				s.last, s.err = *a, why
+			}
 		case cancelled:
 		}
 	}

@@ -378,4 +378,4 @@ func firstSubnets(r *Request, _ Need) Placement {
 }
 
 // errDoubt is what claims are told while the outcome of their request is not known.
-var errDoubt = errors.New("the outcome of the request to EC2 is not known yet, it is sent again")
+var errDoubt = errors.New("EC2 has not said what became of the request; it is sent again with the same client token, by which EC2 launches nothing twice")

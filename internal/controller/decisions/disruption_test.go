@@ -50,6 +50,14 @@ func TestTheRingKeepsEachDecisionThatMovesNodes(t *testing.T) {
 	if len(list) != 3 || list[0].ID != "00000000000000aa" || !slices.Equal(list[0].Commands, []string{"00000000000000aa", "00000000000000bb"}) || list[0].Moves != len(d.Moves) {
 		t.Fatalf("%+v", list)
 	}
+	if text := list[0].Text(); strings.Contains(text, "(") {
+		t.Errorf("before a command has ended: %s", text)
+	}
+	r.Finished("00000000000000aa", "")
+	r.Finished("00000000000000bb", "its replacement a-1 is gone; no node was removed")
+	if text := r.List()[0].Text(); !strings.HasSuffix(text, " begun (1 done, 1 given up: its replacement a-1 is gone; no node was removed)") {
+		t.Errorf("after both have ended: %s", text)
+	}
 	answer := httptest.NewRecorder()
 	req := httptest.NewRequest(http.MethodGet, decisions.Path+"/00000000000000aa?names=hashed", nil)
 	decisions.Handler(r).ServeHTTP(answer, req)

@@ -85,6 +85,55 @@ func (r *Ring) Heard(object runtime.Object, reason, message string) {
 	r.fates[claim.Name] = f
 }
 
+// Finished takes in how a command ended, by its command-id: failed is why it was given up, empty where it was carried out. It does not
+// block.
+func (r *Ring) Finished(command, failed string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended == nil {
+		r.ended = map[string]string{}
+	}
+	if _, known := r.ended[command]; !known {
+		r.over = append(r.over, command)
+		if len(r.over) > fatesMost {
+			delete(r.ended, r.over[0])
+			r.over = append([]string(nil), r.over[1:]...)
+		}
+	}
+	r.ended[command] = failed
+}
+
+// moved fills in what became of the moves of a decision. Callers hold mu.
+func (r *Ring) moved(s *Summary) {
+	for _, id := range s.Commands {
+		switch failed, over := r.ended[id]; {
+		case !over:
+		case failed == "":
+			s.Done++
+		default:
+			s.GivenUp, s.Why = s.GivenUp+1, failed
+		}
+	}
+}
+
+// became is what became of the moves, as a clause; empty while nothing is known of it.
+func (s *Summary) became() string {
+	var words []string
+	if s.Done > 0 {
+		words = append(words, fmt.Sprint(s.Done, " done"))
+	}
+	if s.GivenUp > 0 {
+		words = append(words, fmt.Sprint(s.GivenUp, " given up: ", s.Why))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
 // outcome is what became of NodeClaims; nil for none. Callers hold mu.
 func (r *Ring) outcome(claims []string) *Outcome {
 	if len(claims) == 0 {

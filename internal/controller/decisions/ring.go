@@ -47,6 +47,8 @@ type Ring struct {
 	pods    Pods              // nil until SetPods
 	fates   map[string]fate   // by NodeClaim; see Heard
 	fated   []string          // their names, those first heard of first
+	ended   map[string]string // by command-id, why a move was given up; empty where it was carried out. See Finished
+	over    []string          // their ids, those that ended first first
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
@@ -81,7 +83,11 @@ type Summary struct {
 	Price      catalog.MicroUSD `json:"price"` // of the new nodes, per hour
 	// Moves is how many were begun, where it was asked which nodes go.
 	Moves int `json:"moves,omitempty"`
-	Bytes int `json:"bytes"` // of the file
+	// Done is how many of them were carried out, and GivenUp how many were not, the last of them for the reason Why.
+	Done    int    `json:"done,omitempty"`
+	GivenUp int    `json:"givenUp,omitempty"`
+	Why     string `json:"why,omitempty"`
+	Bytes   int    `json:"bytes"` // of the file
 	// Repeated counts the decisions before that said the same, the first of them at First.
 	Repeated int       `json:"repeated,omitempty"`
 	First    time.Time `json:"first,omitzero"`
@@ -103,7 +109,7 @@ func (s *Summary) Text() string {
 		words = append(words, plan.Count(s.Unplaced, "pod")+" without a place")
 	}
 	if s.Moves > 0 {
-		words = append(words, plan.Count(s.Moves, "disruption")+" begun")
+		words = append(words, plan.Count(s.Moves, "disruption")+" begun"+s.became())
 	}
 	if len(words) == 0 {
 		return "nothing to do"
@@ -280,6 +286,7 @@ func (r *Ring) List() []Summary {
 	for _, e := range slices.Backward(r.entries) {
 		s := e.Summary
 		s.Outcome = r.outcome(s.NodeClaims)
+		r.moved(&s)
 		out = append(out, s)
 	}
 	return out

@@ -77,12 +77,12 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 			return false, err
 		}
 		if claim == nil {
-			f.failed = fmt.Sprintf("its replacement %s is gone", name)
+			f.failed = fmt.Sprintf("its replacement %s is gone; %s", name, noneGone)
 			return false, nil
 		}
 		conditions := claim.StatusConditions()
 		if !claim.DeletionTimestamp.IsZero() {
-			f.failed = fmt.Sprintf("its replacement %s is being deleted%s", name, because(claim))
+			f.failed = fmt.Sprintf("its replacement %s is being deleted%s; %s", name, because(claim), noneGone)
 			return false, nil
 		}
 		if conditions.IsTrue(karpv1.ConditionTypeInitialized) {
@@ -90,7 +90,7 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 		}
 		ready = false
 		if q.Clock.Since(f.begun) >= patience {
-			f.failed = fmt.Sprintf("its replacement %s is not initialized after %s%s", name, patience, because(claim))
+			f.failed = fmt.Sprintf("its replacement %s is not initialized after %s%s; %s", name, patience, because(claim), noneGone)
 			return false, nil
 		}
 	}
@@ -102,6 +102,9 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 	}
 	return ready, nil
 }
+
+// noneGone is said where a command is given up before its first node was removed.
+const noneGone = "no node was removed"
 
 // claim reads a claim, from the API when the cache does not have it (yet); nil when there is none.
 func (q *Queue) claim(ctx context.Context, name string) (*karpv1.NodeClaim, error) {

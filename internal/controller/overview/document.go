@@ -35,6 +35,8 @@ type Document struct {
 
 	// Problems are what is wrong, the worst first; empty where nothing is.
 	Problems []Problem `json:"problems"`
+	// Over are the last problems that ended, the last to end first, as far as somebody looked while they lasted.
+	Over []Over `json:"over,omitempty"`
 
 	Bill    Bill    `json:"bill"`
 	History []Point `json:"history,omitempty"` // oldest first

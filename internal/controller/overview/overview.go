@@ -74,6 +74,7 @@ type Overview struct {
 
 	history history
 	heard   heard
+	over    over
 	seen    look
 }
 
@@ -121,6 +122,7 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	out.decides = o.decidesSince(out)
 	out.Joining = o.joining(out.At)
 	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck, pod: o.pending(), pools: o.seen.terms.pools})
+	out.Over = o.over.note(out.At, out.Problems)
 	for i := range out.Waiting {
 		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.undecided(w) >= waitsWithin {
 			w.Why = whyUndecided(out)

@@ -126,7 +126,7 @@ func problems(d *Document, b behind) []Problem {
 	out.addAll(interrupted(d))
 	for _, s := range d.Services {
 		if !s.Answers {
-			out.add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + strings.ToUpper(s.Name) + ": calls fail", Text: s.Error, Since: s.Since, Kind: kindAWS, Object: s.Name, Remedy: "Kerf asks again by itself; kerf doctor"})
+			out.add(Problem{Code: AWSSilent, Level: Bad, Title: "AWS " + strings.ToUpper(s.Name) + ": calls fail", Text: s.Error, Since: s.Since, Kind: kindAWS, Object: s.Name, Remedy: asksAgain(s.Name)})
 		}
 	}
 	troubled, queue := map[object]bool{}, false

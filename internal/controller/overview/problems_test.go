@@ -142,7 +142,7 @@ func TestProblems(t *testing.T) {
 			},
 			coming: []*known{comingNode("c1", false, old, old, "b", "b2"), comingNode("c2", true, old, old, "d")},
 			want: []string{
-				"problem AWSServiceFails AWS EC2: AWS EC2: calls fail; CreateFleet: 503; Kerf asks again by itself; kerf doctor",
+				"problem AWSServiceFails AWS EC2: AWS EC2: calls fail; CreateFleet: 503; wait: Kerf asks again by itself, each launch with the client token that it had before, so that EC2 launches nothing twice; kerf doctor",
 				"> problem PodsWithoutNode Pod a/c: 1 pod waits and no node is on its way; no decision has been made about them yet; kerf explain pod a/c",
 				"> problem PodsWithoutNode Pod a/b: 2 pods wait for instances that are not launched; they are launched as soon as EC2 answers; kerf explain pod a/b",
 			},

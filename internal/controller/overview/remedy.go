@@ -123,6 +123,14 @@ func withoutSDK(text string) string {
 	return before + ": " + said
 }
 
+// asksAgain is what to do about a service that does not answer.
+func asksAgain(service string) string {
+	if strings.EqualFold(service, "ec2") {
+		return "wait: Kerf asks again by itself, each launch with the client token that it had before, so that EC2 launches nothing twice; kerf doctor"
+	}
+	return "Kerf asks again by itself; kerf doctor"
+}
+
 // refused names what EC2 refuses as a whole, and what to do; empty for a type in a zone that has no capacity, which is everyday.
 // instead is what makes the pods that wait run on other capacity, if anything does.
 func (c *Closure) refused(instead string) (title, remedy string) {

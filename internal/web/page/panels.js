@@ -60,7 +60,8 @@ export function panels({ openPod, openNode, openDecision }) {
     p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
       el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
       f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object, p)) : '')))] : '');
-  put('s-problems', wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.retryAt, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])]), () => (wrong.length === 0 ? none('None.') : list(wrong, card)));
+  const over = (d.over || []).length ? [el('h3', {}, 'Over since'), el('ul', { class: 'over' }, d.over.map((o) => el('li', {}, o.title, el('span', { class: 'when' }, ` · lasted ${ago(o.since, Date.parse(o.ended))}, until ${clock(o.ended)}`))))] : [];
+  put('s-problems', [d.over, wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.retryAt, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])])], () => [wrong.length === 0 ? none('None.') : list(wrong, card), ...over].flat());
 
   const taken = d.interruptions || [];
   document.getElementById('s-interruptions').hidden = taken.length === 0;

@@ -83,6 +83,7 @@ export function decided(x) {
   if (x.newNodes) words.push(`launch ${count(x.newNodes, 'node')} for ${perHour(x.price)}${became.length ? ` (${became.join(', ')})` : ''}`);
   if (x.placed) words.push(`place ${count(x.placed, 'pod')} on nodes that exist`);
   if (x.unplaced) words.push(`${count(x.unplaced, 'pod')} without a place`);
-  if (x.moves) words.push(`begin to remove or replace: ${count(x.moves, 'move')}`);
+  const moved = [[x.done, 'done'], [x.givenUp, `given up: ${x.why}`]].filter(([n]) => n).map(([n, what]) => `${n} ${what}`);
+  if (x.moves) words.push(`begin to remove or replace: ${count(x.moves, 'move')}${moved.length ? ` (${moved.join(', ')})` : ''}`);
   return words.join(', ') || 'nothing to do';
 }
