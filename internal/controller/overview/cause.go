@@ -168,7 +168,7 @@ func stuckBy(u *plan.Unplaced) (out stuck) {
 			out.notReady = append(out.notReady, r.Pool)
 		case plan.TooLarge:
 			if out.act == "" && r.Pool != "" && r.Nearest != "" {
-				out.act = fmt.Sprintf("let NodePool %s allow larger instance types than %s, or lower the pods' %s request", r.Pool, r.Nearest, r.Resource)
+				out.act = fmt.Sprintf("let NodePool %s allow larger instance types than %s, if there are any, or lower the pods' %s request", r.Pool, r.Nearest, r.Resource)
 			}
 		case plan.NoOffering:
 			out.pools, out.refused = append(out.pools, r.Pool), append(out.refused, r.Refused.All()...)

@@ -66,7 +66,7 @@ func TestProblems(t *testing.T) {
 		"pods that are too large for their pool": {
 			d:     Document{Waiting: []Waiting{{Pod: "a/b", Count: 2, Since: old, Why: "too large"}}},
 			stuck: map[int]stuck{0: stuckBy(&plan.Unplaced{Reasons: []plan.Reason{{Code: plan.TooLarge, Pool: "batch", Resource: "cpu", Nearest: "c5.2xlarge"}}})},
-			want:  []string{"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; too large; let NodePool batch allow larger instance types than c5.2xlarge, or lower the pods' cpu request; kerf explain pod a/b"},
+			want:  []string{"problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; too large; let NodePool batch allow larger instance types than c5.2xlarge, if there are any, or lower the pods' cpu request; kerf explain pod a/b"},
 		},
 		"a queue": {
 			d:    Document{Queue: &Queue{Name: "q", Message: "it does not exist"}, Bill: Bill{Spot: 2}},
