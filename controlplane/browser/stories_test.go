@@ -92,6 +92,17 @@ func (s *stage) picture(name string) {
 	must(s, s.Picture(filepath.Join(dir, name+".png")))
 }
 
+// isOver waits until no problem that is there tells of it.
+func (s *stage) isOver(words string) {
+	s.Helper()
+	must(s, s.Await(soon, "!"+told("ul:not(.over)", words)))
+}
+
+// told is whether a list among the problems tells of it.
+func told(list, words string) string {
+	return "[...document.querySelectorAll('#s-problems .body > " + list + " > li')].some((e) => e.innerText.includes('" + words + "'))"
+}
+
 // oneCard fails where what follows from a problem has a card of its own.
 func (s *stage) oneCard() {
 	s.Helper()
@@ -210,7 +221,8 @@ func TestStories(t *testing.T) {
 		s.oneCard()
 		s.pictures("aws-down")
 		must(s, s.aws.ClearFaults(t.Context()))
-		must(s, s.Await(soon, `!document.getElementById('s-problems').innerText.includes("calls fail")`))
+		s.isOver("calls fail")
+		must(s, s.Await(soon, told("ul.over", "calls fail")))
 		must(s, s.Await(soon, `document.getElementById('f-waiting').textContent === '0'`))
 		s.remove("more")
 	})
@@ -267,7 +279,7 @@ func TestStories(t *testing.T) {
 		s.pictures("broken-class")
 		s.remove("next")
 		s.apply(class + "  amiFamily: AL2023\n")
-		must(s, s.Await(soon, `!document.getElementById('s-problems').innerText.includes('EC2NodeClass shop')`))
+		s.isOver("EC2NodeClass shop")
 	})
 
 	s.story("the table says what the map shows", func() {
