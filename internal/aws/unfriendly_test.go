@@ -120,7 +120,7 @@ var unfriendly = map[string]func(*hostile){
 		h.on()
 		_, errs := h.launch(claims)
 		for name, err := range errs {
-			if cloud.ClassOf(err) != cloud.Unavailable || !strings.Contains(err.Error(), "not known yet") {
+			if cloud.ClassOf(err) != cloud.Unavailable || !strings.Contains(err.Error(), "EC2 has not said what became of the request") {
 				h.t.Errorf("%s: an outcome that is not known gave %v", name, err)
 			}
 		}
