@@ -48,7 +48,7 @@ type Ring struct {
 	fates   map[string]fate   // by NodeClaim; see Heard
 	fated   []string          // their names, those first heard of first
 	ended   map[string]string // by command-id, why a move was given up; empty where it was carried out. See Finished
-	over    []string          // their ids, those that ended first first
+	over    []string          // their ids, in the order in which they ended
 }
 
 // queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
