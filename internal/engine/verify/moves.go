@@ -128,8 +128,10 @@ func (c *moveChecker) money(m *disrupt.Move) {
 		if n := c.nodes[name]; n != nil {
 			old += c.price(n)
 			for _, pod := range n.Pods {
-				classOf[pod.PodRef] = pod.Class.ID
-				offSpot[pod.Class.ID] = offSpot[pod.Class.ID] || n.CapacityType != catalog.Spot
+				if counts(pod) { // the others are moved nowhere
+					classOf[pod.PodRef] = pod.Class.ID
+					offSpot[pod.Class.ID] = offSpot[pod.Class.ID] || n.CapacityType != catalog.Spot
+				}
 			}
 		}
 	}
