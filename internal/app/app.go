@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,6 +115,8 @@ type Surroundings struct {
 	Without []string
 	// Overview, if set, gets what people look at the cluster through, once it is made.
 	Overview func(*overview.Overview)
+	// Clock, if set, makes the clock of each loop that asks for one; the real one serves otherwise.
+	Clock func() clock.WithTicker
 }
 
 // RunIn runs a controller in given surroundings until ctx ends. Several can run in one process, each with a registry of
@@ -147,7 +150,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
-	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, trace: around.Trace, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without, overview: around.Overview}, launchingProvider)
+	d, err := newDeps(ctx, surroundings{Settings: s, Manager: mgr, aws: around.AWS, log: log, metrics: metrics, trace: around.Trace, config: config, ring: ring, services: dependency.New(time.Now), readers: readers, without: around.Without, overview: around.Overview, clocks: around.Clock}, launchingProvider)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ type surroundings struct {
 	readers  *access.Gate       // who may read what the metrics port serves beside metrics
 	without  []string           // mechanisms of disruption
 	overview func(*overview.Overview)
+	clocks   func() clock.WithTicker // nil makes real ones
 }
 
 // newDeps makes what loops need. provide makes the provider of what stands above it.
@@ -121,4 +122,10 @@ func (d *deps) setAside(o client.Object, err error) {
 // logger is the log of one of the loops, under the name that log pipelines know it by where Karpenter has it too.
 func (d *deps) logger(controller string) *slog.Logger { return d.log.With("controller", controller) }
 
-func (d *deps) clock() clock.RealClock { return clock.RealClock{} }
+// clock is what one loop waits by.
+func (d *deps) clock() clock.WithTicker {
+	if d.clocks != nil {
+		return d.clocks()
+	}
+	return clock.RealClock{}
+}

@@ -25,6 +25,7 @@ func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview)
 		Trace:   d.trace,
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("provisioner"), name, fn) },
 		Log:     d.logger("provisioner"),
+		Clock:   d.clock(),
 	})
 }
 

@@ -34,7 +34,7 @@ type pause struct {
 //
 // Errors: that of the panic, where it does not depend on which pods are decided on.
 func (c *Controller) solve(problem *pack.Problem) (out *plan.Plan, solved *pack.Problem, waits []plan.Unplaced, err error) {
-	now := c.o.Now()
+	now := c.o.Clock.Now()
 	waiting := c.aside.split(problem.Pending, now)
 	solved = withPods(problem, waiting.in)
 	out, err = c.trySolve(solved)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -14,9 +16,9 @@ import (
 // TestPodsThatCanNotBeDecidedOnAreSetAside: one class of pods that makes the solver panic waits and says so; all others are
 // served, and it is tried again after a pause that doubles.
 func TestPodsThatCanNotBeDecidedOnAreSetAside(t *testing.T) {
-	now, broken, tries := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), true, 0
+	now, broken, tries := clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), true, 0
 	h := newTestCluster(t, func(o *Options) {
-		o.Now = func() time.Time { return now }
+		o.Clock = now
 		o.Solve = func(p *pack.Problem) *plan.Plan {
 			if broken && slices.ContainsFunc(p.Pending, func(pod *cluster.Pod) bool { return pod.Name == "bad" }) {
 				tries++
@@ -47,7 +49,7 @@ func TestPodsThatCanNotBeDecidedOnAreSetAside(t *testing.T) {
 	}
 	first := tries
 	for range 60 { // a minute of looks, a second apart
-		now = now.Add(time.Second)
+		now.Step(time.Second)
 		if _, err := h.Decide(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +58,7 @@ func TestPodsThatCanNotBeDecidedOnAreSetAside(t *testing.T) {
 		t.Errorf("tried %d times more within a minute", more)
 	}
 	broken = false
-	now = now.Add(lastAside)
+	now.Step(lastAside)
 	if _, err := h.Decide(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
@@ -18,7 +20,7 @@ import (
 // Concurrency: safe; one goroutine waits.
 type batch struct {
 	idle, most time.Duration
-	now        func() time.Time
+	clock      clock.Clock
 	// missing is how many pods of an owner are still to come; ok is false if that can't be known. It may take its time.
 	missing func(context.Context, cache.Owner) (n int, ok bool)
 	whole   bool          // the wait never ends before idle
@@ -49,14 +51,14 @@ type arrivals struct {
 	stream bool
 }
 
-func newBatch(idle, most time.Duration, now func() time.Time) *batch {
-	return &batch{idle: idle, most: most, now: now, signal: make(chan struct{}, 1)}
+func newBatch(idle, most time.Duration, c clock.Clock) *batch {
+	return &batch{idle: idle, most: most, clock: c, signal: make(chan struct{}, 1)}
 }
 
 // arrive notes a pod that waits for a node.
 func (b *batch) arrive(pod string, owner cache.Owner) {
 	b.mu.Lock()
-	now := b.now()
+	now := b.clock.Now()
 	if b.count == 0 {
 		b.first, b.pause, b.owner, b.mixed = now, now.Sub(b.last), owner, false
 	} else if owner != b.owner || owner.UID == "" {
@@ -82,7 +84,7 @@ func (b *batch) raise() {
 // left is how much longer to wait for more pods; zero or less ends the wait. A wait that began without any is short.
 func (b *batch) left(ctx context.Context, began time.Time) time.Duration {
 	b.mu.Lock()
-	now, count, first, last, owner := b.now(), b.count, b.first, b.last, b.owner
+	now, count, first, last, owner := b.clock.Now(), b.count, b.first, b.last, b.owner
 	alone := b.pause >= b.idle && !b.mixed && !b.whole
 	b.mu.Unlock()
 	if count == 0 {
@@ -118,20 +120,20 @@ func (b *batch) complete(ctx context.Context, owner cache.Owner, count int) bool
 
 // wait returns when the batch is complete, and starts a new one; false when ctx is done.
 func (b *batch) wait(ctx context.Context) bool {
-	began := b.now()
+	began := b.clock.Now()
 	for {
 		left := b.left(ctx, began)
 		if left <= 0 {
 			b.reset()
 			return ctx.Err() == nil
 		}
-		timer := time.NewTimer(left)
+		timer := b.clock.NewTimer(left)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return false
 		case <-b.signal:
-		case <-timer.C:
+		case <-timer.C():
 		}
 		timer.Stop()
 	}
@@ -140,7 +142,7 @@ func (b *batch) wait(ctx context.Context) bool {
 func (b *batch) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken = arrivals{pods: b.pods, first: b.first, stream: b.count > 0 && (b.pause <= b.most || b.now().Sub(b.last) < b.idle && b.now().Sub(b.first) >= b.most)}
+	b.taken = arrivals{pods: b.pods, first: b.first, stream: b.count > 0 && (b.pause <= b.most || b.clock.Now().Sub(b.last) < b.idle && b.clock.Now().Sub(b.first) >= b.most)}
 	b.count, b.pods = 0, nil
 	select {
 	case <-b.signal: // what came until now is in the snapshot that is taken next

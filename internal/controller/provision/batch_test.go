@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -63,7 +65,7 @@ func TestHowLongAPodWaitsForOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				b := newBatch(idle, most, time.Now)
+				b := newBatch(idle, most, clock.RealClock{})
 				settled := map[types.UID]int{}
 				b.missing = func(_ context.Context, o cache.Owner) (int, bool) {
 					n, ok := tt.wants[o.UID]
@@ -200,7 +202,7 @@ func TestNothingIsLaunchedForPodsThatDoNotExist(t *testing.T) {
 func TestWholeBatchesWaitForTheirSilence(t *testing.T) {
 	now := time.Unix(100, 0)
 	for whole, want := range map[bool]time.Duration{false: loneWindow, true: time.Second} {
-		b := newBatch(time.Second, 10*time.Second, func() time.Time { return now })
+		b := newBatch(time.Second, 10*time.Second, clocktesting.NewFakeClock(now))
 		b.whole = whole
 		b.arrive("default/a", cache.Owner{})
 		if left := b.left(t.Context(), now); left != want {

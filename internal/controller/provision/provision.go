@@ -13,6 +13,8 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
@@ -110,7 +112,7 @@ type Options struct {
 	// Recover runs a function and turns its panic into an error; nil is a plain one.
 	Recover func(name string, fn func() error) error
 	Log     *slog.Logger
-	Now     func() time.Time
+	Clock   clock.Clock // nil is the real one
 }
 
 // Controller is the provisioning loop.
@@ -133,8 +135,8 @@ func New(o Options) *Controller {
 	if o.Check == nil {
 		o.Check = Check
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -148,13 +150,13 @@ func New(o Options) *Controller {
 	if o.Pack.WellKnown == nil {
 		o.Pack.WellKnown = apply.WellKnownLabels()
 	}
-	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Now), offers: map[string]offer{}, aside: aside{}, retried: map[string]time.Time{}}
+	c := &Controller{o: o, batch: newBatch(o.BatchIdle, o.BatchMax, o.Clock), offers: map[string]offer{}, aside: aside{}, retried: map[string]time.Time{}}
 	if o.Solve == nil {
 		c.renew = func() { c.o.Solve = pack.NewEngine().Solve }
 		c.renew()
 	}
 	c.batch.missing, c.batch.whole = o.Missing, o.WholeBatches
-	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Now, Late: c.batch.poke}
+	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Clock.Now, Late: c.batch.poke}
 	o.State.Listen(c.heard)
 	return c
 }
@@ -181,7 +183,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		return nil
 	}
 	c.batch.poke()
-	safety := time.NewTimer(SafetyInterval)
+	safety := c.o.Clock.NewTimer(SafetyInterval)
 	defer safety.Stop()
 	for {
 		select {
@@ -191,7 +193,7 @@ func (c *Controller) Start(ctx context.Context) error {
 			if !c.batch.wait(ctx) {
 				return nil
 			}
-		case <-safety.C:
+		case <-safety.C():
 		}
 		again := c.step(ctx)
 		safety.Reset(again)
@@ -242,7 +244,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		return apply.Outcome{}, nil
 	}
 	defer c.o.Meter.Begin()()
-	began, batch := c.o.Now(), c.batch.take()
+	began, batch := c.o.Clock.Now(), c.batch.take()
 	id := story.NewID()
 	ctx, span := c.begin(trace.WithID(ctx, id), batch, began)
 	defer span.End()
@@ -261,7 +263,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		span.Fail(err)
 		return apply.Outcome{}, err
 	}
-	took := c.o.Now().Sub(began)
+	took := c.o.Clock.Now().Sub(began)
 	virtual := virtualPods(snapshot.Pending)
 	c.o.Meter.Solved(took, len(snapshot.Pending)-len(virtual))
 	solved := p

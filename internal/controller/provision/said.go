@@ -26,7 +26,7 @@ type lastSaid struct {
 
 // say tells of a decision before it is carried out, so that what comes of it follows in the log.
 func (c *Controller) say(ctx context.Context, id string, pending []*cluster.Pod, problem *pack.Problem, p *plan.Plan, virtual map[cluster.PodRef]bool, expected int, took time.Duration) {
-	now := lastSaid{placed: placed(p, virtual), unplaced: unplaced(p, virtual), at: c.o.Now()}
+	now := lastSaid{placed: placed(p, virtual), unplaced: unplaced(p, virtual), at: c.o.Clock.Now()}
 	names, why := waiting(p, virtual)
 	now.why = why
 	level, repeated := slog.LevelInfo, 0

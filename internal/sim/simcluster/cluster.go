@@ -100,10 +100,11 @@ type Cluster struct {
 	// Actors may be stopped; nothing is scheduled, run or collected from then on.
 	Actors *actors.Actors
 
-	o      Options
-	pods   seen[corev1.Pod]
-	nodes  seen[corev1.Node]
-	claims seen[karpv1.NodeClaim]
+	o       Options
+	moments moments
+	pods    seen[corev1.Pod]
+	nodes   seen[corev1.Node]
+	claims  seen[karpv1.NodeClaim]
 
 	mu      sync.Mutex
 	process *Process

@@ -81,6 +81,9 @@ func (h *Cluster) StartController() *Process {
 		}},
 		Metrics: p.Metrics, Log: slog.New(log), Without: h.o.Without, Overview: h.o.Overview,
 	}
+	if h.o.Ordered {
+		around.Clock = h.moments.clock
+	}
 	if h.o.Trace != nil {
 		around.Trace = h.o.Trace(h)
 	}
