@@ -26,7 +26,11 @@ func TestWords(t *testing.T) {
 	const start = `{level: 'warn', code: 'KerfStarts', title: 's', text: '', follows: []}`
 	const soonAt = `new Date(Date.now() + 199500).toISOString()`
 	const late = `{count: 2, usual: 13, since: ` + minuteAgo + `}`
+	const refused = `{title: 'r', kind: 'NodeClaim', object: 'c1', others: ['c2'], follows: [{title: 'f', kind: 'Node', object: 'n9'}]}`
 	for expression, want := range map[string]string{
+		`w.wrongWith({name: 'n1', claim: 'c2'}, [` + refused + `])?.title ?? ''`: `"r"`,
+		`w.wrongWith({name: 'n1', claim: 'c3'}, [` + refused + `])?.title ?? ''`: `""`,
+		`w.wrongWith({name: 'n9', claim: ''}, [` + refused + `])?.title ?? ''`:   `"f"`,
 		`w.verdict([], 0)`:                                             `"all well"`,
 		`w.verdict([], 1)`:                                             `"all well, 1 pod on the way"`,
 		`w.verdict([` + warn + `], 18)`:                                `"1 warning, 18 pods on the way"`,

@@ -43,10 +43,10 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 		Snapshot: d.cache.Snapshot, Pools: problems.Pools, Problem: problems.Problem, Decision: consolidation.Found, UnderWay: queue.UnderWay,
 		Held:  func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
 		Usual: d.usualPrices, Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
-		Interrupted: d.interrupted, Joins: d.joins,
+		Interrupted: d.interrupted, Joins: d.joins, GivesUp: d.RegistrationTimeout,
 		Stalls: func() (out []overview.Stall) {
 			for _, s := range drains.Stalls() {
-				out = append(out, overview.Stall{Node: s.Node, Text: s.Text, Since: s.Since.UTC()})
+				out = append(out, overview.Stall{Node: s.Node, Text: s.Text, Since: s.Since.UTC(), Reason: s.Reason})
 			}
 			return out
 		},

@@ -86,7 +86,7 @@ func (r *Report) Verdict() string {
 	}
 	out := "healthy"
 	if warnings > 0 {
-		out += ", " + plan.Count(warnings, "warning")
+		out = plan.Count(warnings, "warning")
 	}
 	if r.Pods.Waiting > 0 { // the page says the same (verdict in words.js)
 		out += ", " + plan.Count(r.Pods.Waiting, "pod") + " on the way"
@@ -173,7 +173,7 @@ func (r *Report) writeCost(b *strings.Builder) {
 		}
 		b.WriteString("\n")
 		for _, k := range c.Constraints {
-			fmt.Fprintf(b, "         %s of it for %s of %s\n", PerHour(k.Costs), k.Kind, named(k.Named, k.Workloads, few+1))
+			fmt.Fprintf(b, "         %s of the floor is for %s of %s\n", PerHour(k.Costs), k.Kind, named(k.Named, k.Workloads, few+1))
 		}
 	case c.FloorError != "":
 		fmt.Fprintf(b, "floor    not found: %s\n", c.FloorError)

@@ -381,7 +381,7 @@ func BenchmarkUpdate(b *testing.B) {
 func TestTheFirstLineSaysWhatIsOnTheWay(t *testing.T) {
 	starts := overview.Problem{Code: overview.JustStarted, Level: overview.Warn, Title: "s"}
 	for want, problems := range map[string][]overview.Problem{
-		"shop  healthy, 7 pods on the way": nil, "shop  healthy, 1 warning, 7 pods on the way": {{Level: overview.Warn, Title: "w"}}, "shop  1 problem ": {{Level: overview.Bad, Title: "b"}}, "shop  just started": {starts},
+		"shop  healthy, 7 pods on the way": nil, "shop  1 warning, 7 pods on the way": {{Level: overview.Warn, Title: "w"}}, "shop  1 problem ": {{Level: overview.Bad, Title: "b"}}, "shop  just started": {starts},
 	} {
 		d := shop(t)
 		d.Problems = problems

@@ -137,7 +137,7 @@ func (m *Model) firstLine() string {
 		health = m.look.warn.Render("just started")
 	default:
 		if warnings > 0 {
-			health += ", " + m.look.warn.Render(counted(warnings, "warning"))
+			health = m.look.warn.Render(counted(warnings, "warning"))
 		}
 		if _, waiting := m.doc.Pods(); waiting > 0 { // kerf status says the same
 			health += ", " + m.look.warn.Render(counted(waiting, "pod")+" on the way")

@@ -171,7 +171,7 @@ var (
 func missing(action, message string) string {
 	role := "the controller's role"
 	if m := rolePattern.FindStringSubmatch(message); m != nil {
-		role += ", " + m[1]
+		role += " " + m[1]
 	}
 	where := "allow it in the policies of " + role
 	if action == "iam:PassRole" { // policies name roles, so that one which does not exist is refused like one that is not listed
@@ -202,7 +202,7 @@ func denies(action, role, kind, name string) string {
 	if name != "" {
 		one += " (" + name + ")"
 	}
-	return fmt.Sprintf("%s denies it explicitly; remove the Deny of %s from that %s%s: an Allow elsewhere does not outweigh it", one, action, kind, keeper(kind))
+	return fmt.Sprintf("%s denies it explicitly; find out who wrote that Deny of %s and why, and remove it from that %s%s: an Allow elsewhere does not outweigh it", one, action, kind, keeper(kind))
 }
 
 // keeper says who can change policies of a kind, as a clause; empty for those of the account.

@@ -83,14 +83,18 @@ func blocked(nodes []*known, now time.Time) []Blocked {
 		by   string
 	}
 	out, at := []Blocked{}, map[key]int{}
+	var most []*known
 	for _, k := range nodes {
 		if k.blocker.over(now) {
 			k.blocker = nil
 		}
-		is, n := k.blocker, k.from
-		if is == nil || n.Deleting || n.Leaving {
-			continue
+		if k.blocker != nil && !k.from.Deleting && !k.from.Leaving {
+			most = append(most, k)
 		}
+	}
+	slices.SortStableFunc(most, func(a, b *known) int { return cmp.Compare(b.blocker.saves, a.blocker.saves) })
+	for _, k := range most {
+		is, n := k.blocker, k.from
 		of := key{is.reason.Code, byWhom(is.reason, n.Pool)}
 		i, ok := at[of]
 		if !ok {
@@ -119,9 +123,11 @@ var ofAll = map[disrupt.Code]string{
 	disrupt.FewSpotTypes:   "too few types would be cheaper on spot",
 }
 
-// byWhom names the object that blocks.
+// byWhom names the object that blocks; empty where none does.
 func byWhom(r *disrupt.Reason, pool string) string {
 	switch {
+	case r.Code == disrupt.SpotToSpotOff:
+		return ""
 	case r.Code == disrupt.DisruptionBudget && r.Want != "":
 		return r.Want
 	case r.Pod != "":

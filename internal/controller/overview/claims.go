@@ -2,6 +2,7 @@ package overview
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -47,11 +48,15 @@ func (f *found) claims(d *Document, b *behind) {
 
 // claim is the problem of the NodeClaims in which one condition is not true for the same reason; t is that of the first.
 func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
-	p := Problem{Code: NotTrue, Level: Warn, Title: t.title(), Text: t.Message, Since: t.Since, Kind: kindClaim, Object: t.Name, Remedy: t.remedy(d)}
+	p := Problem{Code: NotTrue, Level: Warn, Title: t.title(), Text: t.Message, Since: t.Since, Kind: kindClaim, Object: t.Name, Others: others(names, t.Name), Remedy: t.remedy(d)}
 	var nodes []*Node
+	var instances []string
 	for _, k := range b.unwell {
 		if slices.Contains(names, k.shown.Claim) {
 			nodes = append(nodes, k.shown)
+			if id := k.from.ProviderID[strings.LastIndex(k.from.ProviderID, "/")+1:]; id != "" {
+				instances = append(instances, id)
+			}
 		}
 	}
 	silent := len(f.known([]object{{kindAWS, "ec2"}})) > 0 // then the pods follow from that
@@ -73,6 +78,13 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 			p.Text += "; " + counted(younger, "younger instance has", "younger instances have") + " not joined either"
 		}
 		p.Remedy = "compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; " + p.Remedy
+		if len(instances) > 0 {
+			p.Text += "; in EC2: " + strings.Join(instances[:min(len(instances), namedNodes)], ", ")
+			p.Remedy = "read what the instance says; aws ec2 get-console-output --latest --output text --instance-id " + instances[0] + "; " + p.Remedy
+		}
+		if b.givesUp > 0 {
+			p.Text += fmt.Sprintf("; Kerf ends an instance that has not joined after %d min, and launches another if pods wait", int(b.givesUp.Minutes()))
+		}
 	case karpenterv1.ConditionTypeInitialized:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "node has joined and can't take pods yet", "nodes have joined and can't take pods yet")
 		p.Text += cost(nodes)
@@ -85,6 +97,16 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 		p.Remedy += "; kerf explain pod " + oldest.String()
 	}
 	f.add(p, causesOf(*t)...)
+}
+
+// others are the names beside one, as many as a problem tells of.
+func others(names []string, one string) (out []string) {
+	for _, n := range names {
+		if n != one && len(out) < othersMost {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // younger counts the instances that run, have not joined, and are younger than all of some.

@@ -252,10 +252,12 @@ type Quota struct {
 
 // Stall is a drain that waits for a pod which may not be evicted.
 type Stall struct {
-	Node  string           `json:"node"`
-	Text  string           `json:"text"` // which pod, and why
-	Since time.Time        `json:"since"`
-	Price catalog.MicroUSD `json:"price,omitempty"` // of the node
+	Node string `json:"node"`
+	Text string `json:"text"` // which pod, and why
+	// Reason is why Kerf chose to remove the node; empty where others deleted its NodeClaim, or it is too old, unhealthy or interrupted.
+	Reason string           `json:"reason,omitempty"`
+	Since  time.Time        `json:"since"`
+	Price  catalog.MicroUSD `json:"price,omitempty"` // of the node
 }
 
 // Service is an AWS service that was called.

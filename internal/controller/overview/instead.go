@@ -46,7 +46,11 @@ func (b *behind) instead(short string, wants []want, closures []Closure) string 
 	if len(acts) == 0 {
 		return ""
 	}
-	return strings.Join(acts, " and ") + ", so that " + other + " nodes can be launched"
+	out := strings.Join(acts, " and ") + ", so that " + other + " nodes can be launched"
+	if other == catalog.Spot {
+		out += ", if these pods may be interrupted"
+	}
+	return out
 }
 
 // demands are the terms of pods without which they might run on a capacity type.

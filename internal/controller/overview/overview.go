@@ -39,6 +39,8 @@ type Sources struct {
 	Usual func() map[string]catalog.MicroUSD
 	// Joins is how long half of the nodes took from their NodeClaim to being ready; 0 where that is not known.
 	Joins func(*cluster.Snapshot) time.Duration
+	// GivesUp is after how long an instance is ended whose node has not joined (settings.RegistrationTimeout).
+	GivesUp time.Duration
 	// Stalls are the drains that wait for pods which may not be evicted.
 	Stalls    func() []Stall
 	Services  func() []Service
@@ -121,7 +123,7 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	out.Interruptions = o.interruptions()
 	out.decides = o.decidesSince(out)
 	out.Joining = o.joining(out.At)
-	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck, pod: o.pending(), pools: o.seen.terms.pools})
+	out.Problems = problems(out, behind{unwell: o.seen.unwell, coming: o.seen.coming, stuck: o.stuck, pod: o.pending(), pools: o.seen.terms.pools, givesUp: o.from.GivesUp})
 	out.Over = o.over.note(out.At, out.Problems)
 	for i := range out.Waiting {
 		if w := &out.Waiting[i]; w.Node == "" && w.Why == "" && out.undecided(w) >= waitsWithin {

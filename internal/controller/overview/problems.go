@@ -27,7 +27,9 @@ type Problem struct {
 	// Kind and Object name what it is about, a pod as namespace/name. Both are empty where it is the cluster as a whole.
 	Kind   string `json:"kind,omitempty"`
 	Object string `json:"object,omitempty"`
-	Remedy string `json:"remedy"` // a command, or what to do
+	// Others are further objects of the Kind, at most twenty.
+	Others []string `json:"others,omitempty"`
+	Remedy string   `json:"remedy"` // a command, or what to do
 	// Follows are problems that this one causes: they end with it. None of them has any of its own.
 	Follows []Problem `json:"follows,omitempty"`
 }
@@ -90,6 +92,8 @@ const (
 	// joinsWithin is how long an instance may take to become a ready node before it is a problem. Images of EKS take one to two
 	// minutes, large GPU images four; after 15 minutes the instance is terminated.
 	joinsWithin = 5 * time.Minute
+	// othersMost is how many objects a problem names beside its own.
+	othersMost = 20
 	// waitsWithin is how long a pod may wait undecided while the controller runs: decisions take a second or so.
 	waitsWithin = 15 * time.Second
 	// startsWithin is how long what a controller reads from AWS at its start may take before its absence is a problem: with the lease
@@ -118,6 +122,8 @@ type behind struct {
 	stuck  func(class int) stuck // why pods of a class found no place
 	pod    func(class int) *cluster.Pod
 	pools  []*cluster.Pool
+	// givesUp is after how long an instance is ended that has not joined; 0 where that is not known.
+	givesUp time.Duration
 }
 
 // problems is what is wrong, the worst first; what follows from another problem is inside it. d is complete but for its nodes.

@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -10,9 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
@@ -57,7 +54,7 @@ func TestProblems(t *testing.T) {
 		},
 		"a queue that does not exist": {
 			d:    Document{Cluster: "shop", Queue: &Queue{Name: "notices"}, Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "InterruptionQueueReady", Reason: "QueueNotFound", Message: "no queue"}}},
-			want: []string{"warning ConditionNotTrue EC2NodeClass a: The interruption queue can't be read; no queue; without it spot instances end with no time for their pods to move; there are none now; deploy the stack that makes the queue and its rules, or set INTERRUPTION_QUEUE to a queue that exists; kerf stack cloudformation --cluster-name shop --queue-name notices --output-file stack.yaml; kerf doctor --cluster-name shop"},
+			want: []string{"warning ConditionNotTrue EC2NodeClass a: The interruption queue can't be read; no queue; without it spot instances end with no time for their pods to move; there are none now; deploy the stack that makes the queue and its rules, or set INTERRUPTION_QUEUE to a queue that exists; kerf stack cloudformation --cluster-name shop --queue-name notices --output-file stack.yaml; aws cloudformation deploy --stack-name Karpenter-shop --template-file stack.yaml --capabilities CAPABILITY_NAMED_IAM; kerf doctor --cluster-name shop"},
 		},
 		"a class whose selector selects nothing": {
 			d:    Document{Troubles: []Trouble{{Kind: "EC2NodeClass", Name: "a", Condition: "SubnetsReady", Message: "it selects no subnet", Value: `[{"id":"subnet-1"}]`}}},
@@ -94,7 +91,7 @@ func TestProblems(t *testing.T) {
 				{Name: "n1", Claim: "c1", State: Joining, Created: fresh}, {Name: "n2", Claim: "c2", State: Joining, Created: old, Price: 64_100}, {Name: "n3", Claim: "c3", State: Starting, Created: old},
 			},
 			want: []string{
-				"problem NodesSlowToJoin NodeClaim c3: 1 instance runs and has not joined the cluster; m; 1 younger instance has not joined either; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c3",
+				"problem NodesSlowToJoin NodeClaim c3: 1 instance runs and has not joined the cluster; m; 1 younger instance has not joined either; in EC2: i-c3; Kerf ends an instance that has not joined after 15 min, and launches another if pods wait; read what the instance says; aws ec2 get-console-output --latest --output text --instance-id i-c3; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c3",
 				"problem NodesSlowToJoin Node n2: 1 instance has not become a ready node; n2; it costs $0.0641/h meanwhile; kerf doctor; kubectl describe nodeclaim c2",
 			},
 		},
@@ -179,7 +176,7 @@ func TestProblems(t *testing.T) {
 			pods:  map[int]*cluster.Pod{0: demanding("on-demand")},
 			pools: []*cluster.Pool{{Name: "p", Requirements: []requirement.Term{capacityTypes("on-demand", "spot")}}, {Name: "other", Requirements: []requirement.Term{capacityTypes("on-demand")}}},
 			want: []string{
-				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then take nodeSelector karpenter.sh/capacity-type In on-demand off a/api, so that spot nodes can be launched; kubectl get events -A --field-selector reason=QuotaExceeded",
+				"problem LaunchesRefused EC2 quota: EC2 refuses on-demand launches: a quota of the account is reached; quota exceeded; raise it in Service Quotas of the AWS console, which may take AWS hours; until then take nodeSelector karpenter.sh/capacity-type In on-demand off a/api, so that spot nodes can be launched, if these pods may be interrupted; kubectl get events -A --field-selector reason=QuotaExceeded",
 				"> problem PodsWithoutNode Pod a/api-1: 2 pods wait and no node is on its way; none can be launched now: quota exceeded; kerf explain pod a/api-1",
 			},
 		},
@@ -268,7 +265,7 @@ func TestProblems(t *testing.T) {
 			coming: []*known{comingNode("c1", true, fresh, fresh, "b", "d")},
 			want: []string{
 				"problem NodesSlowToJoin NodeClaim c3: 1 node has joined and can't take pods yet; a taint; kubectl describe nodeclaim c3",
-				"warning NodesSlowToJoin NodeClaim c1: 2 instances run and have not joined the cluster; 2 pods wait for them; no node; they cost $0.0741/h meanwhile; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c1; kerf explain pod a/b",
+				"warning NodesSlowToJoin NodeClaim c1: 2 instances run and have not joined the cluster; 2 pods wait for them; no node; they cost $0.0741/h meanwhile; in EC2: i-c1, i-c2; Kerf ends an instance that has not joined after 15 min, and launches another if pods wait; read what the instance says; aws ec2 get-console-output --latest --output text --instance-id i-c1; compare user data, role, security groups and subnets of the EC2NodeClass with a node that joined; kerf doctor; kubectl describe nodeclaim c1; kerf explain pod a/b",
 			},
 		},
 		"what AWS interrupts, kind by kind": {
@@ -290,7 +287,7 @@ func TestProblems(t *testing.T) {
 		"drains that wait for a pod, once they have for a while": {
 			d: Document{Stalls: []Stall{{Node: "n1", Text: "pod a/b can't be evicted: w", Since: fresh, Price: 64_100}, {Node: "n2", Text: "x", Since: now.Add(-stallsFor + 1)}}},
 			want: []string{
-				"warning DrainStalled Node n1: 1 node is to go and can't: a pod on it may not be evicted; n1: pod a/b can't be evicted: w; the wait costs $0.0641/h; let the PodDisruptionBudget allow one eviction, or take karpenter.sh/do-not-disrupt off the pod; kubectl get pdb -A; kerf explain node n1",
+				"warning DrainStalled Node n1: 1 node is to go and can't: a pod on it may not be evicted; n1: pod a/b can't be evicted: w; its NodeClaim was deleted: by hand, or for its age, its health or an interruption; the wait costs $0.0641/h; let the PodDisruptionBudget allow an eviction: fewer minAvailable, more maxUnavailable, or more replicas, or take karpenter.sh/do-not-disrupt off the pod; or leave it: the pods run on until then; kubectl get pdb -A; kerf explain node n1",
 			},
 		},
 		"a controller that has just started knows no prices and no types yet": {
@@ -317,13 +314,13 @@ func TestProblems(t *testing.T) {
 			got := []string{}
 			var unwell []*known
 			for _, n := range tc.nodes {
-				unwell = append(unwell, &known{shown: n})
+				unwell = append(unwell, &known{shown: n, from: &cluster.Node{ProviderID: "aws:///us-east-1a/i-" + n.Claim}})
 			}
 			known := []string{}
 			for _, c := range ProblemCodes() {
 				known = append(known, c.Code)
 			}
-			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, coming: tc.coming, pod: func(class int) *cluster.Pod { return tc.pods[class] }, pools: tc.pools}) {
+			for _, p := range problems(&tc.d, behind{unwell: unwell, stuck: func(class int) stuck { return tc.stuck[class] }, coming: tc.coming, pod: func(class int) *cluster.Pod { return tc.pods[class] }, pools: tc.pools, givesUp: 15 * time.Minute}) {
 				got = append(got, line(p))
 				for _, f := range p.Follows {
 					got = append(got, "> "+line(f))
@@ -375,175 +372,5 @@ func TestThePageHasEveryCode(t *testing.T) {
 		if !strings.Contains(string(page), "| `"+c.Code+"` |") {
 			t.Errorf("docs/watch.md has no row for %s: %s", c.Code, c.Means)
 		}
-	}
-}
-
-// TestALineOfManyNodesHasFiguresOfNone: what is said of one node would be wrong of the others.
-func TestALineOfManyNodesHasFiguresOfNone(t *testing.T) {
-	d, s := &disrupt.Decision{}, &cluster.Snapshot{}
-	for i, saves := range []string{"0.0066", "0.0500"} {
-		name := fmt.Sprint("n", i)
-		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, Pool: "p"})
-		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Saves: 1000, Reasons: []disrupt.Reason{{Code: disrupt.SpotToSpotOff, Want: "0", Have: saves}}})
-	}
-	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: time.Now})
-	lines := o.Document(t.Context(), "").Blocked
-	if len(lines) != 1 || lines[0].Count != 2 || lines[0].Saves != 2000 || strings.Contains(lines[0].Text, "0.0") {
-		t.Errorf("%+v", lines)
-	}
-}
-
-// TestBlockedSavingsAreSteady: what passes neither blocks nor takes the place of what does; what is being saved is not blocked.
-func TestBlockedSavingsAreSteady(t *testing.T) {
-	now, d := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), &disrupt.Decision{}
-	s := &cluster.Snapshot{Nodes: []*cluster.Node{{Name: "n", Pool: "p"}}}
-	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: func() time.Time { return now }})
-	for i, step := range []struct {
-		after time.Duration
-		code  disrupt.Code
-		saves catalog.MicroUSD
-		want  string
-	}{
-		{0, disrupt.Nominated, 1000, ""},
-		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
-		{time.Second, disrupt.TakesPods, 0, "NotPaidBack 1000"},
-		{time.Second, disrupt.NotPaidBack, 0, "NotPaidBack 1000"}, // how much is not known this time
-		{time.Second, disrupt.PendingPods, 1000, "NotPaidBack 1000"},
-		{time.Second, disrupt.BudgetUsed, 700, "BudgetUsed 700"},
-		{time.Second, disrupt.NotCheaper, 0, ""}, // it is kept because nothing is cheaper
-		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
-		{time.Second, disrupt.InProgress, 1000, ""},
-		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
-		{blockedFor - time.Second, disrupt.TakesPods, 0, "NotPaidBack 1000"},
-		{time.Second, disrupt.TakesPods, 0, ""},
-		{time.Second, disrupt.DisruptionBudget, 1000, "PodDisruptionBudget 1000"},
-		{time.Second, disrupt.NotReady, 1000, "PodDisruptionBudget 1000"}, // of which budgets are not asked for
-		{time.Second, disrupt.TakesPods, 0, ""},                           // the budget would have been found before
-		{time.Second, disrupt.NotPaidBack, 1000, "NotPaidBack 1000"},
-		{time.Second, disrupt.NotPaidBack, 99, ""}, // less than is written
-		{time.Second, "", 0, ""},                   // nothing keeps it
-	} {
-		now = now.Add(step.after)
-		d = &disrupt.Decision{}
-		if step.code != "" {
-			d.Kept = []disrupt.Kept{{Node: "n", Saves: step.saves, Reasons: []disrupt.Reason{{Code: step.code, Pod: "a/b"}}}}
-		}
-		got := ""
-		for _, l := range o.Document(t.Context(), "").Blocked {
-			got = fmt.Sprint(l.Code, " ", int64(l.Saves))
-		}
-		if got != step.want {
-			t.Errorf("step %d, %s: %q is blocked, want %q", i, step.code, got, step.want)
-		}
-	}
-}
-
-// TestUntilItDecidesItHasJustStarted: pods that wait are neither well nor a problem before the first decision after a start, as long as a
-// start may take.
-func TestUntilItDecidesItHasJustStarted(t *testing.T) {
-	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	now, class := began, &cluster.Class{ID: "c", Namespace: "shop"}
-	var d *disrupt.Decision
-	s := &cluster.Snapshot{Pending: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "shop", Name: "a", UID: "a"}, Class: class, CreatedAt: began.Add(-time.Minute)}}}
-	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Decision: func() *disrupt.Decision { return d }, Now: func() time.Time { return now }})
-	says := func(after time.Duration, want ...string) {
-		t.Helper()
-		now = began.Add(after)
-		var got []string
-		for _, p := range o.Document(t.Context(), "").Problems {
-			got = append(got, p.Code)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("after %s it says %q, want %q", after, got, want)
-		}
-	}
-	says(2*time.Second, JustStarted)
-	says(20*time.Second, JustStarted)
-	d = &disrupt.Decision{}
-	says(22*time.Second, JustStarted) // it leads, and the pods come next
-	says(31*time.Second, NoNodeComing)
-	o.Planned(&plan.Plan{})
-	says(33 * time.Second)
-	says(49*time.Second, NoNodeComing) // nothing was said of the pods for waitsWithin
-	s = &cluster.Snapshot{}
-	says(51 * time.Second)
-}
-
-// TestAMoveSaysWhenItBegins, and for how long it has to be found where that is longer than a moment.
-func TestAMoveSaysWhenItBegins(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	move := func(m disrupt.Move) *disrupt.Move { m.Cause = disrupt.Underutilized; return &m }
-	for name, tc := range map[string]struct {
-		found *disrupt.Move
-		in    time.Duration
-		waits string
-	}{
-		"a large saving":     {move(disrupt.Move{Stood: 2 * time.Second}), 3 * time.Second, ""},
-		"a small saving":     {move(disrupt.Move{Wait: 328 * time.Second, Stood: 28 * time.Second}), 5 * time.Minute, "a saving this small must last 5m28s first"},
-		"onto a node":        {move(disrupt.Move{Onto: 25 * time.Second}), 30 * time.Second, "by then it is known whether a node that its pods go to is removed itself"},
-		"one that has stood": {move(disrupt.Move{Wait: time.Minute, Stood: time.Hour}), 0, "a saving this small must last 1m0s first"},
-	} {
-		var m Move
-		m.waits(tc.found, now)
-		if !m.Begins.Equal(now.Add(tc.in)) || m.Waits != tc.waits {
-			t.Errorf("%s begins %s from now, %q; want %s, %q", name, m.Begins.Sub(now), m.Waits, tc.in, tc.waits)
-		}
-	}
-}
-
-// TestInstancesThatHaveNotJoined are told of from a minute on, with what is usual.
-func TestInstancesThatHaveNotJoined(t *testing.T) {
-	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	now := began
-	s := &cluster.Snapshot{Nodes: []*cluster.Node{
-		{Name: "a", Claim: "a", Launched: true, CreatedAt: began}, {Name: "b", Claim: "b", Launched: true, CreatedAt: began.Add(30 * time.Second)},
-	}}
-	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Joins: func(*cluster.Snapshot) time.Duration { return 13 * time.Second }, Now: func() time.Time { return now }})
-	for _, step := range []struct {
-		at   time.Duration
-		want string
-	}{
-		{59 * time.Second, ""}, {80 * time.Second, "1 instance has not joined for 1m20s; 13s is usual here"}, {91 * time.Second, "2 instances have not joined for 1m31s; 13s is usual here"},
-	} {
-		now = began.Add(step.at)
-		got := ""
-		if j := o.Document(t.Context(), "").Joining; j != nil {
-			got = j.Text(now)
-		}
-		if got != step.want {
-			t.Errorf("after %s it says %q, want %q", step.at, got, step.want)
-		}
-	}
-}
-
-// TestRoomOnSeveralNodesIsCounted: the line of pods that are alike names one node, and says how many there are.
-func TestRoomOnSeveralNodesIsCounted(t *testing.T) {
-	now, class := time.Now(), &cluster.Class{ID: "c", Namespace: "shop"}
-	node := func(name string, pods ...string) *cluster.Node {
-		n := &cluster.Node{Name: name, Claim: name}
-		for _, p := range pods {
-			n.Pods = append(n.Pods, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "shop", Name: p, UID: p}, Class: class, CreatedAt: now})
-		}
-		return n
-	}
-	s := &cluster.Snapshot{Nodes: []*cluster.Node{node("n1", "a", "b"), node("n2", "c")}}
-	d := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Now: func() time.Time { return now }}).Document(t.Context(), "")
-	if len(d.Waiting) != 1 || d.Waiting[0].Count != 3 || d.Waiting[0].Where() != "n1 and 1 more" {
-		t.Errorf("%+v", d.Waiting)
-	}
-}
-
-// TestADrainSaysWhatItWaitsFor where that is a pod which may not be evicted.
-func TestADrainSaysWhatItWaitsFor(t *testing.T) {
-	now := time.Now()
-	s := &cluster.Snapshot{Nodes: []*cluster.Node{{Name: "n", Claim: "c", Launched: true, Registered: true, Initialized: true, Ready: true, Deleting: true}}}
-	var stalls []Stall
-	o := New(Sources{Snapshot: func() *cluster.Snapshot { return s }, Stalls: func() []Stall { return stalls }, Now: func() time.Time { return now }})
-	if m := o.Document(t.Context(), "").Moves; len(m) != 1 || m[0].Why != "their pods are being evicted, or they wait for that" {
-		t.Errorf("%+v", m)
-	}
-	stalls = []Stall{{Node: "n", Text: "pod a/b can't be evicted: its PodDisruptionBudget b allows no disruption now", Since: now}}
-	if m := o.Document(t.Context(), "").Moves; len(m) != 1 || m[0].Why != "n: pod a/b can't be evicted: its PodDisruptionBudget b allows no disruption now" {
-		t.Errorf("%+v", m)
 	}
 }

@@ -68,7 +68,7 @@ func queueRemedy(reason string, d *Document) string {
 		if d.Queue != nil && d.Queue.Name != "" && d.Queue.Name != d.Cluster && !strings.ContainsAny(d.Queue.Name, ":/") {
 			command += " --queue-name " + d.Queue.Name
 		}
-		return "deploy the stack that makes the queue and its rules, or set INTERRUPTION_QUEUE to a queue that exists; " + command + " --output-file stack.yaml; kerf doctor --cluster-name " + cluster
+		return "deploy the stack that makes the queue and its rules, or set INTERRUPTION_QUEUE to a queue that exists; " + command + " --output-file stack.yaml; aws cloudformation deploy --stack-name Karpenter-" + cluster + " --template-file stack.yaml --capabilities CAPABILITY_NAMED_IAM; kerf doctor --cluster-name " + cluster
 	case "AccessDenied", "KeyUnusable":
 		return "change the policies as this says; kerf stack check --live --cluster-name " + cluster + " --fix"
 	}

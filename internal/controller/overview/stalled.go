@@ -19,7 +19,7 @@ func stalled(d *Document) []Problem {
 		}
 		all, price = all+1, price+s.Price
 		if len(lines) < namedNodes {
-			lines = append(lines, s.Node+": "+strings.TrimSuffix(s.Text, "."))
+			lines = append(lines, s.Node+": "+strings.TrimSuffix(s.Text, ".")+"; "+s.why())
 		}
 		if longest == nil || s.Since.Before(longest.Since) {
 			longest = s
@@ -32,12 +32,20 @@ func stalled(d *Document) []Problem {
 	if price > 0 {
 		text += "; the wait costs " + plan.Dollars(price) + "/h"
 	}
-	remedy := "let the PodDisruptionBudget allow one eviction"
+	remedy := "let the PodDisruptionBudget allow an eviction: fewer minAvailable, more maxUnavailable, or more replicas"
 	if !strings.Contains(text, "PodDisruptionBudget") {
 		remedy += ", or take karpenter.sh/do-not-disrupt off the pod"
 	}
 	return []Problem{{
 		Code: DrainStalls, Level: Warn, Title: counted(all, "node is to go and can't: a pod on it", "nodes are to go and can't: pods on them") + " may not be evicted", Text: text, Since: longest.Since, Kind: "Node", Object: longest.Node,
-		Remedy: remedy + "; kubectl get pdb -A; kerf explain node " + longest.Node,
+		Remedy: remedy + "; or leave it: the pods run on until then; kubectl get pdb -A; kerf explain node " + longest.Node,
 	}}
+}
+
+// why says what the node is removed for.
+func (s *Stall) why() string {
+	if s.Reason != "" {
+		return "Kerf removes it: " + s.Reason
+	}
+	return "its NodeClaim was deleted: by hand, or for its age, its health or an interruption"
 }

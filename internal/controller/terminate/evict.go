@@ -1,6 +1,7 @@
 package terminate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,13 +81,17 @@ func code(err error) int {
 }
 
 // reason is why the claim's pods have to leave, in the words that users of the API know from events and metrics.
-func reason(claim *karpv1.NodeClaim) string {
+func reason(claim *karpv1.NodeClaim) string { return cmp.Or(disrupted(claim), "Forceful Termination") }
+
+// disrupted is why Kerf chose to remove the claim's node; empty where the claim was deleted by others, for its age, for its health, or
+// because AWS takes the instance back.
+func disrupted(claim *karpv1.NodeClaim) string {
 	if claim != nil {
-		if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Reason != "" {
+		if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() {
 			return c.Reason
 		}
 	}
-	return "Forceful Termination"
+	return ""
 }
 
 // grace is how long a pod may take to end.

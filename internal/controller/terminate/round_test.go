@@ -279,7 +279,7 @@ func TestOnePodHoldsUpNoOther(t *testing.T) {
 		}
 	}
 	stalls := w.Stalls()
-	if len(stalls) != 1 || !strings.Contains(stalls[0].Text, "pod x/held can't be evicted") || !stalls[0].Since.Equal(w.Clock.Now().Add(-repeat)) {
+	if len(stalls) != 1 || !strings.Contains(stalls[0].Text, "pod x/held can't be evicted") || stalls[0].Reason != "" || !stalls[0].Since.Equal(w.Clock.Now().Add(-repeat)) {
 		t.Errorf("stalls: %+v", stalls)
 	}
 	remembered, _ := w.memories.Load("n")
@@ -527,4 +527,18 @@ func TestEvictionsAreAskedForInTurn(t *testing.T) {
 			t.Errorf("one that is not answered held the others up: %s", took)
 		}
 	})
+}
+
+// TestWhyANodeIsRemoved: what Kerf chose, and else that its pods are forced to leave.
+func TestWhyANodeIsRemoved(t *testing.T) {
+	chosen := &karpv1.NodeClaim{}
+	chosen.StatusConditions().SetTrueWithReason(karpv1.ConditionTypeDisruptionReason, "Underutilized", "cheaper")
+	for want, claim := range map[string]*karpv1.NodeClaim{"Underutilized": chosen, "": {}} {
+		if got := disrupted(claim); got != want {
+			t.Errorf("it is removed for %q, want %q", got, want)
+		}
+	}
+	if disrupted(nil) != "" || reason(chosen) != "Underutilized" || reason(nil) != "Forceful Termination" {
+		t.Errorf("reasons are %q and %q", reason(chosen), reason(nil))
+	}
 }

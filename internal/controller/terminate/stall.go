@@ -34,7 +34,7 @@ func (r *round) tell() {
 	case more > 1:
 		text += fmt.Sprintf("; %d more can't either", more)
 	}
-	r.memory.remember(r.node.Name, one.pod, text, r.now)
+	r.memory.remember(Stall{Node: r.node.Name, Text: text, Since: r.now, Reason: disrupted(r.claim), pod: one.pod})
 	r.Recorder.Event(r.node, corev1.EventTypeWarning, events.FailedDraining, text)
 	if r.claim != nil {
 		r.Recorder.Event(r.claim, corev1.EventTypeWarning, events.FailedDraining, text)
@@ -45,17 +45,18 @@ func (r *round) tell() {
 type Stall struct {
 	Node, Text string
 	Since      time.Time
+	// Reason is why Kerf chose to remove the node; empty where it did not (disrupted).
+	Reason string
 
 	pod string
 }
 
-// remember keeps what stalls the drain of a node, and since when.
-func (m *memory) remember(node, pod, text string, now time.Time) {
-	since := now
+// remember keeps what stalls the drain of a node, and since when it does.
+func (m *memory) remember(s Stall) {
 	if was := m.stall.Load(); was != nil {
-		since = was.Since
+		s.Since = was.Since
 	}
-	m.stall.Store(&Stall{Node: node, Text: text, Since: since, pod: pod})
+	m.stall.Store(&s)
 }
 
 // free forgets a stall whose pod goes, or is gone. That a pod's eviction is not asked for in each round says nothing of it.

@@ -1,6 +1,7 @@
 package conflict
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -259,7 +260,7 @@ func (e *explainer) surroundingKnobs(pool *cluster.Pool) []knob {
 
 // unavailable words why offerings can't be had; empty when all can.
 func unavailable(pool *cluster.Pool) string {
-	words := map[string]bool{}
+	words := map[string]int{}
 	for _, t := range pool.Types {
 		for _, o := range t.Offerings {
 			if !o.Available && o.Price > 0 {
@@ -267,11 +268,13 @@ func unavailable(pool *cluster.Pool) string {
 				if word == "" {
 					word = "no reason given"
 				}
-				words[word] = true
+				words[word]++
 			}
 		}
 	}
-	return strings.Join(slices.Sorted(maps.Keys(words)), ", ")
+	return strings.Join(slices.SortedFunc(maps.Keys(words), func(a, b string) int {
+		return cmp.Or(cmp.Compare(words[b], words[a]), strings.Compare(a, b))
+	}), ", ")
 }
 
 // makeAvailable puts on sale all that has a price, wherever there are addresses for it.

@@ -4,7 +4,7 @@ import { explainDecision, explainNode, explainPod, freshFloor, merge, model, pro
 import * as map from './map.js';
 import { drawChart } from './chart.js';
 import { figures, health, panels, todo } from './panels.js';
-import { stale } from './words.js';
+import { stale, wrongWith } from './words.js';
 import { ago, bytes, cores, el, percent, perHour } from './format.js';
 
 // A large cluster changes all the time, and each change costs its controller something: nobody sees 1,000 boxes change each two seconds.
@@ -54,17 +54,18 @@ async function openDetail(title, head, read, file) {
     }
   } catch (e) { if (mine !== asked) return; text.textContent = 'This could not be found out: ' + e.message; text.className = 'bad'; }
 }
+const problem = (p) => (p ? [el('div', { class: 'wrong ' + p.level }, el('strong', {}, p.title), p.text ? el('div', {}, p.text) : '', el('div', {}, todo(p.remedy)))] : []);
 function openNode(nameOrNode) {
   const n = typeof nameOrNode === 'string' ? model.nodes.get(nameOrNode) : nameOrNode;
   if (!n) return;
   showTip(null);
   map.hold(n.name);
-  openDetail(n.name, [el('ul', { class: 'plain' }, map.describe(n).filter((l) => !l.startsWith('Kept: ')).map((l) => el('li', {}, l)))], () => explainNode(n.name));
+  openDetail(n.name, [...problem(wrongWith(n, problems())), el('ul { class: 'plain' }, map.describe(n).filter((l) => !l.startsWith('Kept: ')).map((l) => el('li', {}, l)))], () => explainNode(n.name));
 }
 /** Opens a pod. What is wrong now, if that is why it was opened, stands before what was decided: that may be older. */
 const openPod = (pod, wrong) => {
   map.hold('');
-  openDetail(pod, !wrong ? [] : [el('div', { class: 'wrong ' + wrong.level }, el('strong', {}, wrong.title), wrong.text ? el('div', {}, wrong.text) : '', el('div', {}, todo(wrong.remedy))), el('h3', {}, 'What was decided about the pod')], () => explainPod(pod));
+  openDetail(pod, !wrong ? [] : [...problem(wrong), el('h3', {}, 'What was decided about the pod')], () => explainPod(pod));
 };
 const openDecision = (id) => openDetail('Decision ' + id, [], () => explainDecision(id), `api/decisions/${encodeURIComponent(id)}/file`);
 $('detail-close').onclick = () => $('detail').close();

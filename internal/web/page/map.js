@@ -1,6 +1,7 @@
 // The picture of the cluster: each node a box whose area is its size, and in it its pods by what they ask for.
 
-import { model, movesByNode, running, use } from './model.js';
+import { model, movesByNode, problems, running, use } from './model.js';
+import { wrongWith } from './words.js';
 import { ago, bytes, cores, perHour, percent } from './format.js';
 
 const canvas = document.getElementById('canvas');
@@ -232,7 +233,7 @@ function drawNode(g, p) {
     const price = n.price ? perHour(n.price) : '', pw = side > 150 ? g.measureText(price).width + 6 : 0;
     if (going) { g.fillStyle = theme['--page']; g.fillRect(x + 1.5, y + 1.5, side - 3, 16); g.fillStyle = theme['--faint']; }
     const what = [short(n), n.type].filter(Boolean).join(' · ');
-    const words = coming ? `${n.state} … ${n.type || ''}` : going ? `removing ${what}` : what;
+    const words = n.state === 'launching' && wrongWith(n, problems()) ? 'not launched: see Problems' : coming ? `${n.state} … ${n.type || ''}` : going ? `removing ${what}` : what;
     g.fillText(fit(g, words, side - 10 - pw), x + 5, y + 13);
     if (pw) { g.fillStyle = theme['--faint']; g.fillText(price, x + side - pw, y + 13); }
   }

@@ -23,6 +23,9 @@ export function place(w, joining, now = Date.now()) {
   return `${more}; ${which} not joined for ${ago(joining.since, now)}${joining.usual ? `: ${joining.usual} s are usual here` : ''}`;
 }
 
+/** What is wrong with a node or with its NodeClaim; undefined where nothing is. */
+export const wrongWith = (n, problems) => problems.flatMap((p) => [p, ...p.follows]).find((p) => (p.kind === 'Node' ? p.object === n.name : p.kind === 'NodeClaim' && n.claim && (p.object === n.claim || p.others?.includes(n.claim))));
+
 /** When a move begins that is found and has not begun. held: until when moves of pods are paused. */
 export function begins(m, held, now = Date.now()) {
   if (held && m.cause !== 'Empty') return 'found, and paused';
