@@ -47,7 +47,7 @@ type Document struct {
 	Interruptions []Interruption `json:"interruptions,omitempty"`
 
 	Waiting []Waiting `json:"waiting"`
-	// Joining is set while instances that run take longer than a minute to join.
+	// Joining is set while instances that run take twice as long as usual to join, or a minute where that is not known.
 	Joining *Unjoined `json:"joining,omitempty"`
 	// WaitingMore is how many more pods wait than Waiting lists.
 	WaitingMore int       `json:"waitingMore,omitempty"`

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -16,15 +17,32 @@ type Unjoined struct {
 	Usual int `json:"usual,omitempty"`
 }
 
-// joinsSoon is how old an instance is of which is said that it has not joined: images of EKS take one to two minutes.
+// joinsSoon is how old an instance is of which is said that it has not joined, where it is not known what is usual: images of EKS
+// take one to two minutes. Else it is twice what is usual.
 const joinsSoon = time.Minute
 
-// joining are the instances that are to become nodes and are older than joinsSoon; nil for none.
+// usual is how long half of the nodes took, as it was read at a time. All nodes are read for it, so that is done once a minute at most.
+type usual struct {
+	at   time.Time
+	took time.Duration
+}
+
+func (o *Overview) usually(now time.Time) time.Duration {
+	if o.from.Joins == nil {
+		return 0
+	}
+	if o.usual.at.IsZero() || now.Sub(o.usual.at) >= time.Minute {
+		o.usual = usual{now, o.from.Joins(o.seen.snapshot)}
+	}
+	return o.usual.took
+}
+
+// joining are the instances that are to become nodes and had time to; nil for none.
 func (o *Overview) joining(now time.Time) *Unjoined {
 	var out *Unjoined
 	for _, k := range o.seen.unwell {
 		n := k.shown
-		if n.State != Joining && n.State != Starting || now.Sub(n.Created) < joinsSoon {
+		if n.State != Joining && n.State != Starting || now.Sub(n.Created) < cmp.Or(2*o.usually(now), joinsSoon) {
 			continue
 		}
 		if out == nil {
@@ -35,8 +53,8 @@ func (o *Overview) joining(now time.Time) *Unjoined {
 			out.Node, out.Since = n.Name, n.Created
 		}
 	}
-	if out != nil && o.from.Joins != nil {
-		out.Usual = int(o.from.Joins(o.seen.snapshot).Round(time.Second).Seconds())
+	if out != nil {
+		out.Usual = int(o.usually(now).Round(time.Second).Seconds())
 	}
 	return out
 }

@@ -68,6 +68,7 @@ type Overview struct {
 
 	mu      sync.Mutex // nothing that may wait for AWS is called while it is held
 	version uint64     // of the last look that found something new
+	usual   usual
 	nodes   map[string]*known
 	priced  map[string]*known // by their claims, those whose price was known at some time
 	gone    map[string]uint64 // version in which a node went

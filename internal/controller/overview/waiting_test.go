@@ -41,7 +41,7 @@ func TestUntilItDecidesItHasJustStarted(t *testing.T) {
 	says(51 * time.Second)
 }
 
-// TestInstancesThatHaveNotJoined are told of from a minute on, with what is usual.
+// TestInstancesThatHaveNotJoined are told of once they take twice as long as is usual.
 func TestInstancesThatHaveNotJoined(t *testing.T) {
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	now := began
@@ -53,7 +53,7 @@ func TestInstancesThatHaveNotJoined(t *testing.T) {
 		at   time.Duration
 		want string
 	}{
-		{59 * time.Second, ""}, {80 * time.Second, "1 instance has not joined for 1m20s; 13s is usual here"}, {91 * time.Second, "2 instances have not joined for 1m31s; 13s is usual here"},
+		{25 * time.Second, ""}, {27 * time.Second, "1 instance has not joined for 27s; 13s is usual here"}, {80 * time.Second, "2 instances have not joined for 1m20s; 13s is usual here"},
 	} {
 		now = began.Add(step.at)
 		got := ""
