@@ -2,6 +2,7 @@ package overview_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +17,16 @@ import (
 // now with the prices that were known.
 func TestAnAWSThatHangsHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		price, hanging, answers := catalog.MicroUSD(70), false, make(chan struct{})
+		answers := make(chan struct{})
+		var price atomic.Int64
+		var hanging atomic.Bool
+		price.Store(70)
 		s := &cluster.Snapshot{Nodes: []*cluster.Node{node("a", 0)}}
 		read := func() []*cluster.Pool {
-			if hanging {
+			if hanging.Load() {
 				<-answers
 			}
-			of := &catalog.Type{Name: "m7g.large", Offerings: []catalog.Offering{{Zone: "us-east-1a", CapacityType: catalog.Spot, Price: price, Available: true}}}
+			of := &catalog.Type{Name: "m7g.large", Offerings: []catalog.Offering{{Zone: "us-east-1a", CapacityType: catalog.Spot, Price: catalog.MicroUSD(price.Load()), Available: true}}}
 			return []*cluster.Pool{{Name: "default", Types: []*catalog.Type{of}}}
 		}
 		o := overview.New(overview.Sources{
@@ -44,7 +48,7 @@ func TestAnAWSThatHangsHoldsUpNobody(t *testing.T) {
 			}
 		}
 		within(0, 1, 70)
-		hanging = true
+		hanging.Store(true)
 		time.Sleep(time.Minute)
 		s = &cluster.Snapshot{Nodes: []*cluster.Node{s.Nodes[0], node("b", 0)}}
 		within(time.Second, 2, 140)
@@ -58,7 +62,8 @@ func TestAnAWSThatHangsHoldsUpNobody(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			within(0, 2, 140)
 		}
-		hanging, price = false, 50
+		hanging.Store(false)
+		price.Store(50)
 		close(answers)
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
