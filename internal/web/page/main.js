@@ -60,7 +60,7 @@ function openNode(nameOrNode) {
   if (!n) return;
   showTip(null);
   map.hold(n.name);
-  openDetail(n.name, [...problem(wrongWith(n, problems())), el('ul { class: 'plain' }, map.describe(n).filter((l) => !l.startsWith('Kept: ')).map((l) => el('li', {}, l)))], () => explainNode(n.name));
+  openDetail(n.name, [...problem(wrongWith(n, problems())), el('ul', { class: 'plain' }, map.describe(n).filter((l) => !l.startsWith('Kept: ')).map((l) => el('li', {}, l)))], () => explainNode(n.name));
 }
 /** Opens a pod. What is wrong now, if that is why it was opened, stands before what was decided: that may be older. */
 const openPod = (pod, wrong) => {

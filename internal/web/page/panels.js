@@ -1,7 +1,7 @@
 // The lists beside the map.
 
 import { freshFloor, model, problems } from './model.js';
-import { answering, begins, capped, decided, floorWords, place, saidBy, stale, started, steps, verdict } from './words.js';
+import { answering, begins, capped, decided, floorWords, place, saidBy, stale, started, steps, verdict, wrongWith } from './words.js';
 import { ago, clock, count, countdown, date, el, money, perHour, perMonth } from './format.js';
 
 const said = new Map();
@@ -75,10 +75,14 @@ export function panels({ openPod, openNode, openDecision }) {
     const said = saidBy(w.why, wrong);
     return said ? ['see the problem: ', el('a', { class: 'link', href: '#s-problems' }, said.title)] : w.why || 'no decision has been made about them yet';
   };
-  put('s-waiting', waiting.map((w) => [w.pod, w.count, w.node, w.node && place(w, d.joining), w.why, ago(w.since), saidBy(w.why, wrong)?.title]), () => (waiting.length === 0 ? none('None.') : [
+  const refused = (w) => { // the node is not coming as things are
+    const n = model.nodes.get(w.node), said = n?.state === 'launching' && wrongWith(n, wrong);
+    return said ? ['; see the problem: ', el('a', { class: 'link', href: '#s-problems' }, said.title)] : '';
+  };
+  put('s-waiting', waiting.map((w) => [w.pod, w.node && !!refused(w), w.count, w.node, w.node && place(w, d.joining), w.why, ago(w.since), saidBy(w.why, wrong)?.title]), () => (waiting.length === 0 ? none('None.') : [
     list(waiting, (w) => el('li', { class: w.node ? '' : 'bad' },
       el('strong', {}, `${w.count} × ${classWords(w.class)}`), el('span', { class: 'when' }, ` for ${ago(w.since)}`),
-      el('div', {}, w.node ? ['room is kept on ', model.nodes.has(w.node) ? node(w.node) : w.node, place(w, d.joining)] : reason(w)),
+      el('div', {}, w.node ? ['room is kept on ', model.nodes.has(w.node) ? node(w.node) : w.node, place(w, d.joining), refused(w)] : reason(w)),
       w.node ? '' : el('div', {}, why(w.pod, wrong.find((p) => [p, ...p.follows].some((x) => x.object === w.pod)))))),
     d.waitingMore ? el('p', { class: 'none' }, `and ${count(d.waitingMore, 'more pod')}`) : '']));
 
