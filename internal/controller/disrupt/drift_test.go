@@ -286,12 +286,12 @@ func TestAPoolThatIsStuckHoldsUpNoOther(t *testing.T) {
 				}
 			})
 		}
-		h.fail = func(verb string, o client.Object) error {
+		h.failBy(func(verb string, o client.Object) error {
 			if verb == "create" && o.GetLabels()[karpv1.NodePoolLabelKey] == "default" {
 				return fmt.Errorf("no")
 			}
 			return nil
-		}
+		})
 		if err := d.Round(t.Context()); err == nil {
 			t.Error("the failure is not told of")
 		}
@@ -300,12 +300,12 @@ func TestAPoolThatIsStuckHoldsUpNoOther(t *testing.T) {
 			t.Errorf("going: a %d, b %d; want b alone", h.going("a"), h.going("b"))
 		}
 		creates := 0
-		h.fail = func(verb string, _ client.Object) error {
+		h.failBy(func(verb string, _ client.Object) error {
 			if verb == "create" {
 				creates++
 			}
 			return nil
-		}
+		})
 		h.round(d)
 		if creates != 0 || !h.told("DisruptionBlocked") {
 			t.Error("the pool that failed does not wait, or does not say so")

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,20 +26,20 @@ func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
-		tries := 0
-		h.fail = func(verb string, _ client.Object) error {
+		var tries atomic.Int64
+		h.failBy(func(verb string, _ client.Object) error {
 			if verb != "delete" {
 				return nil
 			}
-			tries++
+			tries.Add(1)
 			return apierrors.NewServiceUnavailable("down")
-		}
+		})
 		time.Sleep(Settle + 5*time.Minute)
 		// After 1, 2, 4, 8 and 16 seconds, and then every 30.
-		if tries < 12 || tries > 16 {
-			t.Errorf("tried %d times in five minutes", tries)
+		if n := tries.Load(); n < 12 || n > 16 {
+			t.Errorf("tried %d times in five minutes", n)
 		}
-		h.fail = nil
+		h.failBy(nil)
 		time.Sleep(mostAgain)
 		if !h.deleting("c1") || h.Busy("c1") {
 			t.Error("it does not go when it can")

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,9 +45,18 @@ type testCluster struct {
 	api    client.WithWatch
 	events *record.FakeRecorder
 	pool   *karpv1.NodePool
-	fail   func(verb string, o client.Object) error // nil: nothing fails
-	stale  map[string]*corev1.Node                  // nodes as the queue's cache has them while it is behind, by name
+	stands atomic.Pointer[func(verb string, o client.Object) error] // see failBy
+	stale  map[string]*corev1.Node                                  // nodes as the queue's cache has them while it is behind, by name
 	end    context.CancelFunc
+}
+
+// failBy makes writes fail from now on; by nil none does.
+func (h *testCluster) failBy(by func(verb string, o client.Object) error) {
+	if by == nil {
+		h.stands.Store(nil)
+		return
+	}
+	h.stands.Store(&by)
 }
 
 func newTestCluster(t *testing.T) *testCluster {
@@ -57,10 +67,11 @@ func newTestCluster(t *testing.T) *testCluster {
 	}
 	h := &testCluster{t: t, cache: cache.New(cache.Options{}), events: record.NewFakeRecorder(1000)}
 	refuse := func(verb string, o client.Object) error {
-		if h.fail == nil {
+		fail := h.stands.Load()
+		if fail == nil {
 			return nil
 		}
-		return h.fail(verb, o)
+		return (*fail)(verb, o)
 	}
 	h.api = fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&karpv1.NodeClaim{}, &corev1.Node{}).
 		WithIndex(&corev1.Pod{}, index.PodNode, func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
@@ -467,19 +478,19 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newTestCluster(t)
 				g := h.instance("c1")
-				h.fail = tt.fail
+				h.failBy(tt.fail)
 				ctx, cancel := context.WithCancel(t.Context())
 				if tt.fail != nil {
 					inner := tt.fail
-					h.fail = func(v string, o client.Object) error {
+					h.failBy(func(v string, o client.Object) error {
 						err := inner(v, o)
 						if err != nil {
-							h.fail = func(string, client.Object) error { return apierrors.NewServiceUnavailable("dead") }
+							h.failBy(func(string, client.Object) error { return apierrors.NewServiceUnavailable("dead") })
 							h.end()
 							cancel()
 						}
 						return err
-					}
+					})
 				}
 				_, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node)))
 				if (err == nil) != (tt.fail == nil) {
@@ -488,7 +499,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 				if !intake.Leaving(h.node(g.Node)) {
 					t.Fatal("the test wants a node that is marked when the leader dies")
 				}
-				h.fail = nil
+				h.failBy(nil)
 				h.start()
 				for _, launched := range h.replacements() {
 					h.initialize(&launched)

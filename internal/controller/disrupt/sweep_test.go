@@ -63,18 +63,18 @@ func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		g, other := h.tainted("c1"), h.instance("c2")
-		h.fail = func(verb string, o client.Object) error {
+		h.failBy(func(verb string, o client.Object) error {
 			if o.GetName() == g.Node {
 				return apierrors.NewServiceUnavailable("it is refused")
 			}
 			return nil
-		}
+		})
 		h.start()
 		time.Sleep(2 * look)
 		if _, err := h.Start(t.Context(), emptyNodes(other)); err != nil {
 			t.Errorf("another node can't go: %v", err)
 		}
-		h.fail = nil
+		h.failBy(nil)
 		time.Sleep(2*sweepEvery + time.Second)
 		if h.marked(g) {
 			t.Error("the leftover is still there after it could be removed")

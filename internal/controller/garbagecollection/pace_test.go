@@ -57,6 +57,7 @@ func TestARoundThatFailedIsMadeUpForSoon(t *testing.T) {
 		go func() { _ = c.Start(ctx) }()
 		time.Sleep(time.Hour)
 		cancel()
+		synctest.Wait()
 		want := []time.Duration{eager, 2 * eager, 4 * eager, 8 * eager, lazy, lazy, lazy, lazy}
 		if len(pauses) < len(want) || !slices.Equal(pauses[:len(want)], want) {
 			t.Errorf("pauses after the first failure: %v, want %v", pauses, want)

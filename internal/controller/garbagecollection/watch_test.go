@@ -3,6 +3,7 @@ package garbagecollection
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,10 +53,10 @@ func TestAClaimThatIsForcedAwayIsNoticed(t *testing.T) {
 				api := fake.NewClientBuilder().WithScheme(scheme).Build()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				var last time.Time
+				var last atomic.Int64 // nanoseconds
 				c := &Collector{
 					Client: api, APIReader: api, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
-					Cloud: lister{list: func() error { last = time.Now(); return nil }},
+					Cloud: lister{list: func() error { last.Store(time.Now().UnixNano()); return nil }},
 				}
 				informers := &informertest.FakeInformers{Scheme: scheme}
 				if err := c.Watch(ctx, informers); err != nil {
@@ -64,7 +65,7 @@ func TestAClaimThatIsForcedAwayIsNoticed(t *testing.T) {
 				go func() { _ = c.Start(ctx) }()
 				time.Sleep((eagerRounds-1)*eager + lazy) // the first lazy round
 				synctest.Wait()
-				before := last
+				before := last.Load()
 				time.Sleep(ahead)
 				informer, err := informers.FakeInformerFor(ctx, &karpv1.NodeClaim{})
 				if err != nil {
@@ -76,13 +77,13 @@ func TestAClaimThatIsForcedAwayIsNoticed(t *testing.T) {
 					c.deleted(tt.gone)
 				}
 				for range int(2 * lazy / time.Second) {
-					if last != before {
+					if last.Load() != before {
 						break
 					}
 					time.Sleep(time.Second)
 					synctest.Wait()
 				}
-				if got := last.Sub(before); got != tt.round {
+				if got := time.Duration(last.Load() - before); got != tt.round {
 					t.Errorf("the next round comes %s after the one before, want %s", got, tt.round)
 				}
 				cancel()

@@ -137,7 +137,8 @@ type testCluster struct {
 	// refuseDeletion has every deletion fail.
 	refuseDeletion bool
 	// going are the annotations of claims as they were when they were deleted.
-	going []map[string]string
+	going   []map[string]string
+	goingMu sync.Mutex
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -172,7 +173,9 @@ func newTestCluster(t testing.TB, o interruption.Options, objects ...client.Obje
 			if h.refuseDeletion {
 				return errors.New("not now")
 			}
+			h.goingMu.Lock()
 			h.going = append(h.going, h.claim(o.GetName()).Annotations)
+			h.goingMu.Unlock()
 			return c.Delete(ctx, o, opts...)
 		},
 	})

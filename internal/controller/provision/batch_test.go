@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,8 +67,11 @@ func TestHowLongAPodWaitsForOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				b := newBatch(idle, most, clock.RealClock{})
+				var mu sync.Mutex
 				settled := map[types.UID]int{}
 				b.missing = func(_ context.Context, o cache.Owner) (int, bool) {
+					mu.Lock()
+					defer mu.Unlock()
 					n, ok := tt.wants[o.UID]
 					return n - settled[o.UID], ok
 				}
@@ -94,7 +98,9 @@ func TestHowLongAPodWaitsForOthers(t *testing.T) {
 					if tt.owner != nil {
 						owner = tt.owner(i)
 					}
+					mu.Lock()
 					settled[owner.UID]++
+					mu.Unlock()
 					b.arrive(fmt.Sprint(i), owner)
 					synctest.Wait()
 				}

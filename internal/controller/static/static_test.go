@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ type testCluster struct {
 	events *record.FakeRecorder
 	pool   *karpv1.NodePool
 	seen   map[string]*karpv1.NodeClaim
-	uids   int
+	uids   atomic.Int64
 }
 
 func newTestCluster(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)) *testCluster {
@@ -106,8 +107,7 @@ func newTestCluster(t *testing.T, replicas int64, edit ...func(*karpv1.NodePool)
 	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			h.uids++
-			obj.SetUID(types.UID(fmt.Sprint("uid-", h.uids)))
+			obj.SetUID(types.UID(fmt.Sprint("uid-", h.uids.Add(1))))
 			obj.SetCreationTimestamp(metav1.Time{Time: clk.Now()})
 			return c.Create(ctx, obj, opts...)
 		},
