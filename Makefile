@@ -58,6 +58,10 @@ test-all: test ## what make test plays, and what it leaves out; all but make rel
 	go test -C monitoring -count=1 ./...
 	$(MAKE) corpus
 
+.PHONY: race
+race: ## data races in the controller and what it is made of; needs a C compiler, some minutes
+	CGO_ENABLED=1 go test -race -timeout 30m ./internal/controller/... ./internal/state/... ./internal/app ./internal/web ./internal/status ./internal/top ./internal/guard ./internal/aws/...
+
 .PHONY: browser
 browser: ## a Chromium for test-page and pictures, from Debian or Ubuntu
 	@command -v chromium chromium-browser google-chrome >/dev/null || test -n "$$KERF_BROWSER" || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } \
