@@ -54,13 +54,13 @@ export function panels({ openPod, openNode, openDecision }) {
   };
   const card = (p) => el('li', { class: p.level },
     el('strong', {}, p.title), p.since ? el('span', { class: 'when' }, ` for ${ago(p.since)}`) : '', p.until ? el('span', { class: 'when' }, ' ', countdown(p.until), ` left, until ${clock(p.until)}`) : '',
-    p.retryAt ? el('span', { class: 'when' }, ` · asked again at about ${clock(p.retryAt)} (`, countdown(p.retryAt), ')') : '',
+    p.retryAt ? el('span', { class: 'when' }, ` · asked again at about ${clock(p.retryAt)} (in `, countdown(p.retryAt), ')') : '',
     p.text ? el('div', { class: 'text' }, linked(p)) : '', p.kind === 'Node' && model.nodes.has(p.object) && !p.text?.includes(p.object) ? el('div', {}, node(p.object)) : '',
     el('div', {}, todo(p.remedy)), p.kind === 'Pod' ? el('div', {}, why(p.object, p)) : '',
     p.follows.length ? [el('div', { class: 'so' }, 'what follows from it:'), el('ul', { class: 'follows' }, p.follows.map((f) => el('li', {},
       el('strong', {}, f.title), f.since ? el('span', { class: 'when' }, ` for ${ago(f.since)}`) : '',
       f.text && !p.text?.includes(f.text) ? el('div', { class: 'text' }, f.text) : '', f.kind === 'Pod' ? el('div', {}, why(f.object, p)) : '')))] : '');
-  const over = (d.over || []).length ? [el('h3', {}, 'Over since'), el('ul', { class: 'over' }, d.over.map((o) => el('li', {}, o.title, el('span', { class: 'when' }, ` · lasted ${ago(o.since, Date.parse(o.ended))}, until ${clock(o.ended)}`))))] : [];
+  const over = (d.over || []).length ? [el('h3', {}, 'Past problems'), el('ul', { class: 'over' }, d.over.map((o) => el('li', {}, o.title, el('span', { class: 'when' }, ` · lasted ${ago(o.since, Date.parse(o.ended))}, until ${clock(o.ended)}`))))] : [];
   put('s-problems', [d.over, wrong.map((p) => [p.title, p.text, p.since && ago(p.since), p.until, p.retryAt, p.follows.map((f) => [f.title, f.text, f.since && ago(f.since)])])], () => [wrong.length === 0 ? none('None.') : list(wrong, card), ...over].flat());
 
   const taken = d.interruptions || [];
