@@ -295,7 +295,7 @@ func (e *env) dump() {
 	if err := e.client.List(ctx, &events); err == nil {
 		for _, ev := range events.Items {
 			if ev.Type == corev1.EventTypeWarning && ev.Source.Component != "default-scheduler" {
-				e.Logf("event %s %s/%s: %s", ev.Reason, ev.InvolvedObject.Kind, ev.InvolvedObject.Name, ev.Message)
+				e.Logf("%s event %s %s/%s: %s", ev.CreationTimestamp.Format(time.TimeOnly), ev.Reason, ev.InvolvedObject.Kind, ev.InvolvedObject.Name, ev.Message)
 			}
 		}
 	}

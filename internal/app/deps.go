@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -68,9 +69,10 @@ type surroundings struct {
 // Errors: settings that can't be read, by name; a kind that can't be watched; those of provide.
 func newDeps(ctx context.Context, s surroundings, provide func(context.Context, *deps) (*aws.Provider, error)) (*deps, error) {
 	d := &deps{surroundings: s}
-	//nolint:staticcheck // the newer events want an action and a second object, which these do not have
-	d.events = obs.NewRecorder(d.GetEventRecorderFor(component), 2*time.Minute, time.Now)
 	var err error
+	if d.events, err = d.newRecorder(); err != nil {
+		return nil, err
+	}
 	if d.cache, d.synced, err = d.newCache(ctx); err != nil {
 		return nil, err
 	}
@@ -89,6 +91,16 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 		d.shop = d.newShop()
 	}
 	return d, nil
+}
+
+// newRecorder makes what publishes events, with limits of its own for its requests.
+func (d *deps) newRecorder() (*obs.Recorder, error) {
+	c, err := typedcorev1.NewForConfigAndClient(d.GetConfig(), d.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("making a client for events: %w", err)
+	}
+	written := obs.NewLanes(&typedcorev1.EventSinkImpl{Interface: c.Events("")}, d.GetScheme(), component)
+	return obs.NewRecorder(written, 2*time.Minute, time.Now), d.Add(written)
 }
 
 // newCache makes the cluster's state, the indexes that controllers share, and what asks the state for one node or pod.
