@@ -51,11 +51,11 @@ test: build ## before each push, some minutes: unit and property tests, 20 fault
 test-all: test ## what make test plays, and what it leaves out; all but make release-check
 	{ nice -n 5 go test -timeout 40m $(DEAR) -args -all && \
 	  ENDURANCE_N=100 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/sim/endurance/virtual; } & virtual=$$!; \
-	go test -C controlplane -timeout 40m -parallel 3 ./... -skip '$(STORIES_PATTERN)' || { kill $$virtual; exit 1; }; \
+	{ go test -C controlplane -timeout 40m -parallel 3 ./... -skip '$(STORIES_PATTERN)' && \
+	  KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./... && \
+	  go test -C bench ./... && \
+	  go test -C monitoring -count=1 ./...; } || { kill $$virtual; exit 1; }; \
 	wait $$virtual
-	KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./...
-	go test -C bench ./...
-	go test -C monitoring -count=1 ./...
 	$(MAKE) corpus
 
 .PHONY: race
