@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,26 +22,41 @@ const lanes = 16
 //
 // Concurrency: safe.
 type Lanes struct {
-	casters   [lanes]record.EventBroadcaster
-	recorders [lanes]record.EventRecorder
+	sink      record.EventSink
+	scheme    *runtime.Scheme
+	component string
+
+	mu    sync.Mutex
+	ended bool
+	of    [lanes]lane
 }
+
+// lane is made with its first event: a process that does not come to run leaves nothing behind.
+type lane struct {
+	caster   record.EventBroadcaster
+	recorder record.EventRecorder
+}
+
+// objectBurst and objectQPS are how many events of an object are written at once, and a second after that. Recorder has taken out
+// what repeats itself; client-go by itself lets 25 through and then one in five minutes, so that a node which can't be drained for an hour
+// would not be told of the interruption that ends it.
+const objectBurst, objectQPS = 250, 1
 
 // NewLanes makes lanes to sink for a component. They end with Start's context.
 func NewLanes(sink record.EventSink, scheme *runtime.Scheme, component string) *Lanes {
-	l := &Lanes{}
-	for i := range l.casters {
-		l.casters[i] = record.NewBroadcaster()
-		l.casters[i].StartRecordingToSink(sink)
-		l.recorders[i] = l.casters[i].NewRecorder(scheme, corev1.EventSource{Component: component})
-	}
-	return l
+	return &Lanes{sink: sink, scheme: scheme, component: component}
 }
 
 // Start waits for the end of ctx. Events that are recorded later are dropped.
 func (l *Lanes) Start(ctx context.Context) error {
 	<-ctx.Done()
-	for _, c := range l.casters {
-		c.Shutdown()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	for i := range l.of {
+		if c := l.of[i].caster; c != nil {
+			c.Shutdown()
+		}
 	}
 	return nil
 }
@@ -50,7 +66,7 @@ func (l *Lanes) NeedLeaderElection() bool { return false }
 
 // Event records an event on the object's lane.
 func (l *Lanes) Event(object runtime.Object, eventType, reason, message string) {
-	l.of(object).Event(object, eventType, reason, message)
+	l.lane(object).Event(object, eventType, reason, message)
 }
 
 // Eventf is Event with a format.
@@ -60,14 +76,25 @@ func (l *Lanes) Eventf(object runtime.Object, eventType, reason, format string, 
 
 // AnnotatedEventf is Eventf with annotations on the event.
 func (l *Lanes) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
-	l.of(object).AnnotatedEventf(object, annotations, eventType, reason, "%s", fmt.Sprintf(format, args...))
+	l.lane(object).AnnotatedEventf(object, annotations, eventType, reason, "%s", fmt.Sprintf(format, args...))
 }
 
-// of is the lane of an object, the same in each process and on each run.
-func (l *Lanes) of(object runtime.Object) record.EventRecorder {
+// lane is that of an object, the same in each process and on each run.
+func (l *Lanes) lane(object runtime.Object) record.EventRecorder {
 	hash := fnv.New32a()
 	if m, err := meta.Accessor(object); err == nil {
 		_, _ = hash.Write([]byte(m.GetNamespace() + "/" + m.GetName()))
 	}
-	return l.recorders[hash.Sum32()%lanes]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return &record.FakeRecorder{} // it drops what it is told
+	}
+	of := &l.of[hash.Sum32()%lanes]
+	if of.recorder == nil {
+		of.caster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{BurstSize: objectBurst, QPS: objectQPS}))
+		of.caster.StartRecordingToSink(l.sink)
+		of.recorder = of.caster.NewRecorder(l.scheme, corev1.EventSource{Component: l.component})
+	}
+	return of.recorder
 }

@@ -63,3 +63,24 @@ func TestLanes(t *testing.T) {
 		}
 	})
 }
+
+// TestAllIsToldOfOneObject, though client-go by itself would drop what comes after 25 events.
+func TestAllIsToldOfOneObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 2 * 25
+		sink := &slowSink{let: make(chan struct{}), written: make(chan *corev1.Event, events)}
+		l := NewLanes(sink, clientgoscheme.Scheme, "karpenter")
+		for n := range events {
+			l.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, corev1.EventTypeWarning, fmt.Sprint("Reason", n), "said")
+			synctest.Wait()
+		}
+		if got := len(sink.written); got != events {
+			t.Errorf("%d of %d events were written", got, events)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := l.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}

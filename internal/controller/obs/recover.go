@@ -43,12 +43,9 @@ func (m *Metrics) panicked(log *slog.Logger, p *guard.Panic) {
 	log.Error("recovered from a panic; please report it", "where", p.Where, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 }
 
-// conflictPause is how long a reconciler waits after its write lost against another. The event of the other write brings the
-// object back at once, as a rule; this is for the case that it has come already.
-const conflictPause = 50 * time.Millisecond
-
 // Guard wraps a reconciler with Recover. A write that lost against another one is no error: it is tried again on what is
-// there now, and nobody is told. Where something else failed as well, that is told, and waits its time.
+// there now, and nobody is told. The event of the other write brings the object back at once, as a rule; where it is late, because the
+// API server is, the pauses between the tries grow as they do after errors. Where something else failed as well, that is told.
 func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 		err = m.Recover(log, name, func() error {
@@ -57,7 +54,7 @@ func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) r
 			return rerr
 		})
 		if conflicts(err) {
-			return reconcile.Result{RequeueAfter: conflictPause}, nil
+			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // what else there is counts as an error, and is logged
 		}
 		return res, err
 	})
