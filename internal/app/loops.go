@@ -34,6 +34,10 @@ import (
 // of that time is waiting for an API.
 const workersPerCore = 64
 
+// drainsPerWorker is how many times as many nodes drain at a time: what a drain does is to wait for the API server, and for the webhooks
+// of others that may hold each eviction for seconds.
+const drainsPerWorker = 4
+
 // loops makes the loops and hands them to the manager, one line for each. Which of them run is said here; what each is made of,
 // in a function of its own where it takes more than the deps have.
 func (d *deps) loops(ctx context.Context) error {
@@ -102,7 +106,7 @@ func (d *deps) loops(ctx context.Context) error {
 		d.Add(&reserved.Loop{Client: d.GetClient(), Cloud: d.cloud("capacityreservation.expiration"), Reservations: d.gate, Recorder: d.events, Metrics: d.metrics, Log: d.logger("capacityreservation.expiration"), Clock: d.clock()}),
 		d.garbageCollection(ctx),
 		(&terminate.Claims{Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Trace: d.trace}).Register(d.Manager, workers),
-		drains.Register(d.Manager, workers),
+		drains.Register(d.Manager, drainsPerWorker*workers),
 	)
 
 	// Status, and what watches the others.

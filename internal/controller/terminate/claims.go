@@ -53,6 +53,8 @@ type Claims struct {
 	Clock    clock.Clock
 	// Trace may be nil.
 	Trace *trace.Tracer
+
+	asks asks
 }
 
 // Register adds the controller to mgr.
@@ -95,10 +97,12 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	}
 	if claim.Status.ProviderID != "" {
 		stored := claim.DeepCopy()
-		outcome, err := Terminator{c.Cloud, c.Clock}.End(asked(ctx, c.Trace, claim), claim.Status.ProviderID, claim)
+		outcome, err := c.asks.end(asked(ctx, c.Trace, claim), c.Cloud, c.Clock, claim.Status.ProviderID, claim)
 		switch {
 		case err != nil:
 			return reconcile.Result{}, fmt.Errorf("terminating the instance of nodeclaim %q: %w", claim.Name, err)
+		case outcome == Asked:
+			return reconcile.Result{RequeueAfter: poll}, nil
 		case outcome == Ending:
 			switch err := writeConditions(ctx, c.Client, stored, claim); {
 			case err == nil && !stored.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating):
@@ -117,7 +121,7 @@ func (c *Claims) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 // find writes down the instance of a claim that was deleted before its launch was: the process that launched it died in
 // between. wait is that it is not known yet whether there is one.
 func (c *Claims) find(ctx context.Context, claim *karpv1.NodeClaim) (wait bool, err error) {
-	short, cancel := context.WithTimeout(ctx, poll)
+	short, cancel := context.WithTimeout(ctx, prompt)
 	defer cancel()
 	instance, err := c.Cloud.Find(short, claim)
 	switch {

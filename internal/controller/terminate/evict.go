@@ -20,19 +20,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 )
 
-// unanswered is after what time an eviction is given up that a webhook holds: other drains wait for the same worker.
+// unanswered is after what time the evictions of a round are given up that webhooks hold: other drains wait for the same worker.
 const unanswered = 15 * time.Second
 
 // evict asks for the eviction of a pod if its budget has one left.
 func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
+	if ctx.Err() != nil {
+		r.due(r.now)
+		return nil
+	}
 	permit, no := r.permits.ask(p, r.node.Name, r.now)
 	if no.why != "" {
 		r.due(no.again)
 		r.stalled(p, no.why)
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, unanswered)
-	defer cancel()
 	err := r.Client.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}},

@@ -18,6 +18,7 @@ const (
 	Ending    Outcome = iota // it is shutting down
 	Gone                     // there is no such instance (any more)
 	NoneNamed                // the provider ID names no instance: none was asked to end
+	Asked                    // the cloud has not answered yet; only those who ask beside their work get to see it
 )
 
 // Terminator ends instances. Whoever ends one does it here: the finalizers of Nodes and of NodeClaims, the launch whose claim
@@ -35,9 +36,7 @@ func (t Terminator) End(ctx context.Context, providerID string, claim *karpv1.No
 	err := t.Cloud.Terminate(ctx, providerID)
 	switch {
 	case err == nil:
-		if claim != nil {
-			claim.StatusConditions().WithClock(t.Clock.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating)
-		}
+		t.note(claim)
 		return Ending, nil
 	case errors.Is(err, cloud.ErrProviderID):
 		return NoneNamed, nil
@@ -45,4 +44,11 @@ func (t Terminator) End(ctx context.Context, providerID string, claim *karpv1.No
 		return Gone, nil
 	}
 	return Ending, err
+}
+
+// note sets the condition of a claim whose instance is ending.
+func (t Terminator) note(claim *karpv1.NodeClaim) {
+	if claim != nil {
+		claim.StatusConditions().WithClock(t.Clock.Now).SetTrue(karpv1.ConditionTypeInstanceTerminating)
+	}
 }

@@ -65,6 +65,7 @@ type Nodes struct {
 	// Trace may be nil.
 	Trace *trace.Tracer
 
+	asks     asks
 	permits  permits
 	memories sync.Map // of *memory by name of node; a node is worked on by one goroutine at a time
 	queue    atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
@@ -228,11 +229,11 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 	if node.Spec.ProviderID == "" {
 		return 0, true, nil
 	}
-	outcome, err := Terminator{n.Cloud, n.Clock}.End(asked(ctx, n.Trace, claim), node.Spec.ProviderID, claim)
+	outcome, err := n.asks.end(asked(ctx, n.Trace, claim), n.Cloud, n.Clock, node.Spec.ProviderID, claim)
 	if err != nil {
 		return 0, false, fmt.Errorf("terminating the instance of node %q: %w", node.Name, err)
 	}
-	return poll, outcome != Ending, nil
+	return poll, outcome != Ending && outcome != Asked, nil
 }
 
 // instanceLost reports whether the node is not ready and its instance is gone: then there is nothing left to drain.
@@ -243,6 +244,8 @@ func (n *Nodes) instanceLost(ctx context.Context, node *corev1.Node) bool {
 	if ready || node.Spec.ProviderID == "" {
 		return false
 	}
+	ctx, cancel := context.WithTimeout(ctx, prompt)
+	defer cancel()
 	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
 	if err != nil && !cloud.IsNotFound(err) {
 		// Pods can leave while the cloud can't be asked; the end of the instance asks it again.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -30,7 +31,7 @@ func TestPodsWaitForTheTurnOfTheirNewNode(t *testing.T) {
 		"it has not come":       {true, awaitTurnFor - time.Second, false},
 		"it takes all too long": {true, awaitTurnFor, true},
 	} {
-		r := &round{Nodes: &Nodes{Replacements: awaited{turn: tc.turn}}, now: begun.Add(tc.after),
+		r := &round{Nodes: &Nodes{Replacements: awaited{turn: tc.turn}, Clock: clocktesting.NewFakeClock(begun.Add(tc.after))}, now: begun.Add(tc.after),
 			memory: &memory{begun: begun, asked: map[types.UID]time.Time{}, deleted: map[types.UID]deletion{}}}
 		if got := r.mayGo(&corev1.Pod{}); got != tc.goes || !got && r.after() != othersAgain {
 			t.Errorf("%s: goes %v, want %v; again after %s", name, got, tc.goes, r.after())

@@ -88,15 +88,16 @@ func (r *round) after() time.Duration {
 	if r.next.IsZero() {
 		return 0
 	}
-	return max(50*time.Millisecond, r.next.Sub(r.now))
+	return max(50*time.Millisecond, r.next.Sub(r.Clock.Now()))
 }
 
-// rest notes that a pod's eviction is not to be asked for again before a time.
+// rest notes that a pod's eviction is not to be asked for again for a while. It counts from now: the answer may have taken long.
 func (r *round) rest(p *corev1.Pod, d time.Duration) {
+	again := r.Clock.Now().Add(d)
 	r.mu.Lock()
-	r.memory.asked[p.UID] = r.now.Add(d)
+	r.memory.asked[p.UID] = again
 	r.mu.Unlock()
-	r.due(r.now.Add(d))
+	r.due(again)
 }
 
 // run deletes what has to go by the instance's end, evicts the others' first group unless the drain is held, and says what
@@ -120,8 +121,11 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	r.tell()
 }
 
-// evictAll asks for the evictions in their order.
+// evictAll asks for the evictions in their order, for as long as one may stay unanswered: those whose turn has not come by then come
+// first in the next round, while the others rest.
 func (r *round) evictAll(ctx context.Context, pods []*corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, unanswered)
+	defer cancel()
 	evict := func(pods []*corev1.Pod) error {
 		return each(pods, func() <-chan time.Time { return r.Clock.After(lag) }, func(p *corev1.Pod) error { return r.evict(ctx, p) })
 	}
