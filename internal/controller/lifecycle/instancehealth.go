@@ -50,6 +50,16 @@ func (c *Controller) awaitingNode(claim *karpv1.NodeClaim) (due time.Time, ok bo
 	return dueLook(launched.LastTransitionTime.Time, c.remember(claim).looked), true
 }
 
+// lookWithin is how long a worker waits for what the cloud says of an instance; what it says later is looked up again. A cloud that
+// hangs must not keep all workers from nodes that have joined.
+const lookWithin = 5 * time.Second
+
+func (c *Controller) lookUp(ctx context.Context, claim *karpv1.NodeClaim) (*cloud.Instance, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	return c.Cloud.Get(ctx, claim.Status.ProviderID)
+}
+
 // reportedLost looks whether the instance of a claim that has no node yet has ended, and if so tells why on the claim, its class
 // and its pool, sees to it that the same is not launched again at once, and deletes the claim.
 func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) bool {
@@ -59,7 +69,7 @@ func (c *Controller) reportedLost(ctx context.Context, claim *karpv1.NodeClaim) 
 	}
 	before := c.remember(claim).looked
 	c.remember(claim).looked = now
-	m, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
+	m, err := c.lookUp(ctx, claim)
 	var ended *cloud.Ended
 	switch {
 	case err == nil:
@@ -143,6 +153,8 @@ func (c *Controller) examined(ctx context.Context, claim *karpv1.NodeClaim) stri
 	if c.Instances == nil {
 		return ""
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
 	text, err := c.Instances.Examine(ctx, claim.Status.ProviderID)
 	if err != nil {
 		c.Log.Warn("an instance that never became a node could not be examined; it is ended without", append(story.Of(claim), "nodeclaim", claim.Name, "provider_id", claim.Status.ProviderID, "error", err)...)

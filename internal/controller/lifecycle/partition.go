@@ -24,7 +24,7 @@ func (c *Controller) placed(ctx context.Context, claim *karpv1.NodeClaim) bool {
 	if c.Clock.Now().Before(m.lookupAt) {
 		return false
 	}
-	instance, err := c.Cloud.Get(ctx, claim.Status.ProviderID)
+	instance, err := c.lookUp(ctx, claim)
 	switch {
 	case err != nil:
 		c.Log.Warn("the partition of an instance could not be looked up; its node waits, and it is looked up again", append(story.Of(claim), "nodeclaim", claim.Name, "error", err)...)
