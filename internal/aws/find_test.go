@@ -1,10 +1,13 @@
 package aws_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -43,5 +46,33 @@ func TestTheInstanceOfAClaimIsFoundByTheNextProcess(t *testing.T) {
 	calls.Reset()
 	if _, err := next.Find(t.Context(), newClaim(99)); !cloud.IsNotFound(err) || len(calls.All()) != 0 {
 		t.Errorf("%v, after %v", err, calls.All())
+	}
+}
+
+// TestWhoLooksForAnInstanceMayGiveUpWhileEC2Hangs: the call whose outcome is not known goes on, and the next who looks learns of it.
+func TestWhoLooksForAnInstanceMayGiveUpWhileEC2Hangs(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	class := newClass(s)
+	p := newProvider(t, s, nil)
+	ready(t, p)
+	resolve(t, p, class)
+	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 3})
+	claims := newClaims(1)
+	if _, errs := launchAll(t, p, class, claims); len(errs) != 1 {
+		t.Fatalf("%d launches failed, want 1", len(errs))
+	}
+	const hangs = 2 * time.Second
+	s.World.AddFault(world.Fault{Kind: world.FaultSlow, Operation: "CreateFleet", Delay: hangs, Count: 1})
+	soon, cancel := context.WithTimeout(t.Context(), hangs/10)
+	defer cancel()
+	begun := time.Now()
+	if m, err := p.Find(soon, claims[0]); err == nil || cloud.IsNotFound(err) {
+		t.Errorf("found %+v, %v while EC2 does not answer", m, err)
+	}
+	if took := time.Since(begun); took > hangs/2 {
+		t.Errorf("it took %s to give up", took)
+	}
+	if m, err := p.Find(t.Context(), claims[0]); err != nil || m.ProviderID == "" {
+		t.Errorf("found %+v, %v once EC2 has answered", m, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -120,14 +121,28 @@ func (b *Launcher) send(ctx context.Context, c *call) {
 }
 
 // settle sends a call again whose outcome is not known. It returns nil when it is known now, for the claim to see what
-// that means for it.
+// that means for it. Who waits no longer than until ctx ends leaves the call to itself, and may ask for what came of it.
 func (b *Launcher) settle(ctx context.Context, c *call, uid string) error {
 	select {
 	case c.sending <- struct{}{}:
-		defer func() { <-c.sending }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	settled := make(chan error, 1)
+	go func() {
+		defer func() { <-c.sending }()
+		settled <- guard.Run("fleet.settle", func() error { return b.sendAgain(context.WithoutCancel(ctx), c, uid) })
+	}()
+	select {
+	case err := <-settled:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sendAgain is settle for the one who holds c.sending.
+func (b *Launcher) sendAgain(ctx context.Context, c *call, uid string) error {
 	b.mu.Lock()
 	resolved := c.resolved
 	b.mu.Unlock()
@@ -137,7 +152,7 @@ func (b *Launcher) settle(ctx context.Context, c *call, uid string) error {
 	if c.lastErr != nil && b.opts.Now().Sub(c.lastTry) < retryEvery {
 		return c.lastErr
 	}
-	out, err := b.api.CreateFleet(context.WithoutCancel(ctx), c.input)
+	out, err := b.api.CreateFleet(ctx, c.input)
 	b.mu.Lock()
 	switch {
 	case err == nil:
