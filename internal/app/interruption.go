@@ -18,7 +18,7 @@ func (d *deps) interruption(ctx context.Context) error {
 	loop := &interruption.Controller{
 		Options: interruption.Options{
 			Receivers: d.QueueReceivers, ReplaceOnRebalance: d.Rebalance == settings.Replace, MaintenanceLead: d.MaintenanceLead,
-			Silence: d.QueueSilence, ReservedCapacity: d.FeatureGates.ReservedCapacity,
+			Silence: d.QueueSilence, LeftAlone: d.gate.LeftAlone, ReservedCapacity: d.FeatureGates.ReservedCapacity,
 		},
 		Client: d.GetClient(), APIReader: d.GetAPIReader(), Cloud: d.cloud("interruption"), Statuses: d.provider.Statuses(), Instances: instances, Recorder: d.events, Metrics: d.metrics, Log: d.logger("interruption"), Clock: d.clock(),
 	}

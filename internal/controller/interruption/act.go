@@ -3,6 +3,7 @@ package interruption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,15 @@ type news struct {
 func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) error {
 	now := c.Clock.Now()
 	n.rule = n.rule.of(claim)
-	if n.rule.how == inWindow {
+	switch n.rule.how {
+	case inWindow:
 		return c.schedule(ctx, claim, n)
+	case atOnce:
+		if ready, err := c.ready(ctx, claim); err != nil {
+			return err
+		} else if ready {
+			n.rule.how = graceful
+		}
 	}
 	if n.rule.how == byNotice && due(n.at, now).Add(margin).Before(now) {
 		// The warning is older than its notice. If the instance is gone, that is known by other ways.
@@ -79,6 +87,16 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 func (r rule) of(claim *karpv1.NodeClaim) rule {
 	r.says = about(r.says, " (%s)", claim.Status.ProviderID[strings.LastIndexByte(claim.Status.ProviderID, '/')+1:])
 	return r
+}
+
+// ready reports whether Kubernetes holds a node of the claim to be ready.
+func (c *Controller) ready(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
+	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
+	return slices.ContainsFunc(nodes, func(n *corev1.Node) bool {
+		return slices.ContainsFunc(n.Status.Conditions, func(is corev1.NodeCondition) bool {
+			return is.Type == corev1.NodeReady && is.Status == corev1.ConditionTrue
+		})
+	}), err
 }
 
 // gone reports whether the instance no longer runs and never will, and why, as an ending of a sentence.

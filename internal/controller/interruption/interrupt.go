@@ -61,6 +61,8 @@ type Options struct {
 	MaintenanceLead time.Duration
 	// Silence is how long instances may come and go without a message before that is told; 0: for ever.
 	Silence time.Duration
+	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
 	// ReservedCapacity is the feature gate, which the conditions of classes depend on.
 	ReservedCapacity bool
 }

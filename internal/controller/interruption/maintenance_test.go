@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -274,6 +275,50 @@ func TestAnInstanceThatFailsItsChecksGoesByForce(t *testing.T) {
 		if diff := cmp.Diff([][]string{{ours}, {ours}, {ours}}, h.clinic.asked); diff != "" {
 			t.Errorf("asked %s", diff)
 		}
+	}
+}
+
+// TestANodeThatIsReadyIsDrainedThoughItsChecksFail as budgets let it, and by force once it is not ready.
+func TestANodeThatIsReadyIsDrainedThoughItsChecksFail(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	node := nodeOf(claim)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	h := newTestCluster(t, leadOfADay, claim, node)
+	h.clinic.statuses = impaired(instancestatus.Instance, start.Add(-time.Hour))
+	h.poll()
+	if !h.deleting("a") || h.deadline("a") != "" {
+		t.Errorf("ready: deleting %v, deadline %s", h.deleting("a"), h.deadline("a"))
+	}
+	if n := h.metric("karpenter_nodeclaims_disrupted_total", "instance_unhealthy", "graceful"); n != 1 {
+		t.Errorf("counted %v graceful disruptions", n)
+	}
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if err := h.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	h.clock.Step(time.Minute)
+	if h.poll(); h.deadline("a") != stamp(start.Add(time.Minute)) {
+		t.Errorf("not ready any more: deadline %s", h.deadline("a"))
+	}
+}
+
+func TestInstancesOfAZoneThatIsShiftedAwayFromStayThoughChecksFail(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newTestCluster(t, leadOfADay, claim, nodeOf(claim))
+	shifted := true
+	h.LeftAlone = func(id string) bool { return shifted && id == claim.Status.ProviderID }
+	h.clinic.statuses = impaired(instancestatus.System, start.Add(-time.Hour))
+	h.poll()
+	h.clock.Step(time.Minute)
+	if h.poll(); h.deleting("a") {
+		t.Error("gone though it is to stay")
+	}
+	if diff := cmp.Diff([]string{"InstanceUnhealthy", "InstanceUnhealthy"}, h.reasons()); diff != "" {
+		t.Error(diff)
+	}
+	shifted = false
+	if h.poll(); !h.deleting("a") {
+		t.Error("stays though the zone is used again")
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 	inWindow
 	// ifGone: past all budgets when the instance no longer runs, because there is nothing left to wait for; else graceful.
 	ifGone
-	// atOnce: past all budgets.
+	// atOnce: past all budgets where the node is not ready either; else graceful, for pods run on it yet.
 	atOnce
 )
 
@@ -92,6 +92,12 @@ var unhealthy = map[instancestatus.Category]rule{
 	instancestatus.Volumes: {
 		how: tell, event: events.AttachedVolumeUnhealthy, eventType: warning, says: "EC2 can't reach a volume that is attached to the instance",
 	},
+}
+
+// leftAlone is the rule for an instance of a zone that traffic is shifted away from.
+func leftAlone(r rule) rule {
+	r.how, r.says = tell, r.says+"; it stays, for traffic is shifted away from its zone"
+	return r
 }
 
 // The kinds of news that do not come by message; the words are values of the label reason of disrupted NodeClaims.

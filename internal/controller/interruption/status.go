@@ -120,6 +120,9 @@ func (c *Controller) instance(ctx context.Context, s *instancestatus.Status, old
 			continue
 		}
 		r := unhealthy[f.Category]
+		if r.how != tell && c.LeftAlone != nil && c.LeftAlone(claim.Status.ProviderID) {
+			r = leftAlone(r)
+		}
 		if fresh := c.first(key, old); fresh || r.how != tell {
 			errs = append(errs, c.act(ctx, claim.DeepCopy(), news{kind: kindUnhealthy, rule: r, at: now, polled: true}))
 		}
