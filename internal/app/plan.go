@@ -88,7 +88,10 @@ func PackOptions(s settings.Settings) pack.Options {
 
 // readingProvider is a provider that changes nothing, ready to be asked.
 func readingProvider(ctx context.Context, to *session.Session, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (*aws.Provider, error) {
-	o := providerOptions(ctx, s, config, reader, ca, log)
+	o, err := providerOptions(ctx, s, config, reader, ca, log)
+	if err != nil {
+		return nil, err
+	}
 	o.ReadOnly = true
 	if s.PodDensity == settings.NetworkDensity {
 		d := &appsv1.DaemonSet{}

@@ -32,7 +32,10 @@ func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := providerOptions(ctx, d.Settings, d.config, d.GetAPIReader(), d.ca, d.logger("providers"))
+	o, err := providerOptions(ctx, d.Settings, d.config, d.GetAPIReader(), d.ca, d.logger("providers"))
+	if err != nil {
+		return nil, err
+	}
 	o.ForeignInstances, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = d.foreign, d.launchFailed, d.InterruptionQueue, d.DisableDryRun
 	o.Overlays, o.PricesSeen = d.overlays, d.pricesSeen
 	o.Joined, o.TerminateFailed = d.metrics.AWS.Batch, d.metrics.AWS.TerminationFailed
@@ -48,16 +51,22 @@ func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 }
 
 // providerOptions are those of every provider, whether it launches or only reads.
-func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) aws.Options {
+//
+// Errors: those of clusterUID.
+func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (aws.Options, error) {
+	uid, err := clusterUID(ctx, reader, log)
+	if err != nil {
+		return aws.Options{}, err
+	}
 	o := aws.Options{
-		ClusterName: s.ClusterName, ClusterUID: clusterUID(ctx, reader, log), ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
+		ClusterName: s.ClusterName, ClusterUID: uid, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
 		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: memoryOverhead(s), ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
 	}
 	if !s.EKSControlPlane {
 		o.KubernetesVersion = serverVersion(config)
 	}
-	return o
+	return o, nil
 }
 
 // memoryOverhead is the share of memory that is taken off. Any value but the default holds for all types, measured or not.
@@ -111,14 +120,20 @@ func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
 	return svc.Spec.ClusterIP
 }
 
-// clusterUID tells this cluster from others of the same name; without it they are not told apart.
-func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) string {
+// clusterUID tells this cluster from others of the same name; where it may not be read they are not told apart.
+//
+// Errors: the API server does not say. Without the UID another cluster's instances would be taken for leaked ones and ended.
+func clusterUID(ctx context.Context, reader client.Reader, log *slog.Logger) (string, error) {
 	ns := &corev1.Namespace{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns); err != nil {
-		log.Warn("could not read the namespace kube-system; instances of another cluster of the same name are not told from this one's", "error", err)
-		return ""
+	err := reader.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns)
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		log.Warn("the namespace kube-system can't be read; instances of another cluster of the same name are not told from this one's", "error", err)
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("reading the namespace kube-system, whose UID tells this cluster from others of its name: %w", err)
 	}
-	return string(ns.UID)
+	return string(ns.UID), nil
 }
 
 // foreign makes it known that another cluster launches instances under this one's name.
