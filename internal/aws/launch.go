@@ -132,7 +132,7 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 		case c.IsUnknown():
 			return no(cloud.Unavailable, "NodeClassReadinessUnknown", "it is not known whether EC2NodeClass %q is ready: %s", class.Name, c.Message)
 		case c.ObservedGeneration != class.Generation:
-			return no(cloud.ClassNotReady, "NodeClassNotReady", "EC2NodeClass %q was changed and is not ready again yet", class.Name)
+			return no(cloud.Unavailable, "NodeClassReadinessUnknown", "EC2NodeClass %q was changed and is not ready again yet", class.Name)
 		}
 		return nil
 	}

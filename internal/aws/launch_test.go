@@ -364,7 +364,7 @@ func TestAClassThatIsNotReadyIsNotLaunchedFrom(t *testing.T) {
 		class cloud.ErrorClass
 	}{
 		{"a class that says no", func(c *awsv1.EC2NodeClass) { c.Status.Conditions[0].Status = "False" }, cloud.ClassNotReady},
-		{"a class that was changed since", func(c *awsv1.EC2NodeClass) { c.Generation++ }, cloud.ClassNotReady},
+		{"a class that was changed since", func(c *awsv1.EC2NodeClass) { c.Generation++ }, cloud.Unavailable},
 		{"a class that does not know", func(c *awsv1.EC2NodeClass) { c.Status.Conditions[0].Status = "Unknown" }, cloud.Unavailable},
 		{"a class that nobody has looked at", func(c *awsv1.EC2NodeClass) { c.Status.Conditions = nil }, cloud.Unavailable},
 		{"a class that sets the controller's tags", func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"karpenter.sh/nodepool": "x"} }, cloud.ClassNotReady},
