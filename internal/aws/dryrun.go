@@ -138,7 +138,7 @@ func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *l
 		LaunchTemplateConfigs: []types.FleetLaunchTemplateConfigRequest{{
 			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &t.Name, Version: new("$Latest")},
 			Overrides: []types.FleetLaunchTemplateOverridesRequest{{
-				SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probeType(class),
+				SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probe(class).instanceType,
 			}},
 		}},
 		TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeFleet),
@@ -156,7 +156,7 @@ func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *lau
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
-			InstanceType:      p.probeType(class),
+			InstanceType:      p.probe(class).instanceType,
 			NetworkInterfaces: probeInterfaces(t, class.Status.Subnets[i].ID),
 			TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})

@@ -148,7 +148,7 @@ func (p *Provider) tryOwnFleet(ctx context.Context, class *awsv1.EC2NodeClass) e
 			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
 				LaunchTemplateId: new(own.ID), Version: new(strconv.FormatInt(own.Version, 10)),
 			},
-			Overrides: []types.FleetLaunchTemplateOverridesRequest{{SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probeType(class)}},
+			Overrides: []types.FleetLaunchTemplateOverridesRequest{{SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probe(class).instanceType}},
 		}},
 		TagSpecifications: tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeFleet),
 	})
@@ -162,7 +162,7 @@ func (p *Provider) tryOwnRun(ctx context.Context, class *awsv1.EC2NodeClass) err
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateId: new(own.ID), Version: new(strconv.FormatInt(own.Version, 10))},
-			InstanceType:      p.probeType(class),
+			InstanceType:      p.probe(class).instanceType,
 			SubnetId:          &class.Status.Subnets[i].ID,
 			TagSpecifications: tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})

@@ -180,8 +180,6 @@ func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Clu
 		return nil, err
 	}
 	in := p.templateInput(class, cluster, launchtemplate.Tags(class, p.clusterTag(), ""), data)
-	if len(class.Status.AMIs) > 0 {
-		in.ImageID = class.Status.AMIs[0].ID
-	}
+	in.ImageID = p.probe(class).image
 	return launchtemplate.Build(in)
 }

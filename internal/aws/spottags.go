@@ -52,7 +52,7 @@ func (p *Provider) trySpot(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 	_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 		DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 		LaunchTemplate:        &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
-		InstanceType:          p.probeType(class),
+		InstanceType:          p.probe(class).instanceType,
 		InstanceMarketOptions: &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot},
 		NetworkInterfaces:     []types.InstanceNetworkInterfaceSpecification{nic},
 		TagSpecifications:     tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), resources...),

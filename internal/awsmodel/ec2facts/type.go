@@ -62,6 +62,11 @@ type Type struct {
 	EKSMaxPods int
 }
 
+// Accelerated reports whether the type has devices other than processors, disks and networks.
+func (t *Type) Accelerated() bool {
+	return t.GPU != GPU{} || t.Neuron.Devices+t.Inference.Count+t.FPGA.Count+t.Media.Count > 0
+}
+
 // GPU devices. Count is whole GPUs, 0 for a fraction of one; Logical and Partition tell the slice then.
 type GPU struct {
 	Count     int     `json:"count"`
