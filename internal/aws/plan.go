@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"weak"
@@ -317,6 +318,9 @@ func (p *Provider) clusterInput(ctx context.Context, class *awsv1.EC2NodeClass) 
 	out := userdata.Cluster{
 		Name: p.opts.ClusterName, Endpoint: p.opts.ClusterEndpoint, CABundle: p.opts.ClusterCABundle, DNSIP: p.opts.ClusterDNSIP,
 	}
+	// Interfaces need IPv6 addresses whatever the family is. The address of the DNS service says so without asking EKS.
+	dns, _ := netip.ParseAddr(out.DNSIP)
+	out.IPv6 = dns.Is6() || p.ipv6()
 	if class.ResolvedAMIFamily() == awsv1.AMIFamilyCustom {
 		return out, nil
 	}
