@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -23,7 +24,7 @@ type Disks struct {
 }
 
 func disksOf(in *types.Image) Disks {
-	d := Disks{Root: aws.ToString(in.RootDeviceName), GiB: map[string]int64{}, Windows: in.Platform == types.PlatformValuesWindows}
+	d := Disks{Root: aws.ToString(in.RootDeviceName), GiB: map[string]int64{}, Windows: strings.EqualFold(string(in.Platform), string(types.PlatformValuesWindows))}
 	for i := range in.BlockDeviceMappings {
 		if m := &in.BlockDeviceMappings[i]; m.Ebs != nil && aws.ToInt32(m.Ebs.VolumeSize) > 0 {
 			d.GiB[aws.ToString(m.DeviceName)] = int64(*m.Ebs.VolumeSize)
