@@ -20,13 +20,17 @@ import (
 func (c *Cache) Nominees(claim, node string) []*corev1.Pod {
 	c.mu.Lock()
 	defer c.unlock()
-	mine := c.waitingOn(reservation.OfClaim(claim))
-	if len(mine) == 0 || !c.mistakable(reservation.OfClaim(claim), mine) {
+	unit := reservation.OfClaim(claim)
+	mine := c.waitingOn(unit)
+	open := func(e *entry) bool {
+		return e.obj.Status.NominatedNodeName == "" && intake.Preempts(e.obj) && e.obj.Spec.SchedulerName == corev1.DefaultSchedulerName
+	}
+	if !slices.ContainsFunc(mine, open) || !c.mistakable(unit, mine) {
 		return nil
 	}
 	var out []*corev1.Pod
 	for _, e := range mine {
-		if e.obj.Status.NominatedNodeName != "" || !intake.Preempts(e.obj) || e.obj.Spec.SchedulerName != corev1.DefaultSchedulerName {
+		if !open(e) {
 			continue
 		}
 		if c.reserved.Nominate(e.obj.UID, node) {
@@ -54,11 +58,11 @@ func (c *Cache) NotNominated(pod *corev1.Pod) { c.reserved.LoseNomination(pod.UI
 func (c *Cache) mistakable(unit reservation.Unit, mine []*entry) bool {
 	like := mine[0].pod.Class.ID
 	alike := !slices.ContainsFunc(mine, func(e *entry) bool { return e.pod.Class.ID != like })
-	for _, other := range c.reserved.Units() {
-		if other == unit {
+	for _, e := range c.waiting {
+		if e.pod.Class == nil || alike && e.pod.Class.ID == like {
 			continue
 		}
-		if slices.ContainsFunc(c.waitingOn(other), func(e *entry) bool { return !alike || e.pod.Class.ID != like }) {
+		if r, ok := c.reserved.Of(e.obj.UID); ok && r.Unit != unit {
 			return true
 		}
 	}
