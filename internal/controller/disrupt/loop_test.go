@@ -109,7 +109,7 @@ func TestAnEmptyNodeGoesByItself(t *testing.T) {
 		if h.deleting("c1") {
 			t.Error("it went before pods had a chance to reach it")
 		}
-		h.pass(2*time.Second + Settle + 4*time.Second)
+		h.pass(2*time.Second + confirmation.Moment + Settle + 4*time.Second)
 		if !h.deleting("c1") {
 			t.Error("it is still there")
 		}

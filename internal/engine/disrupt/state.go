@@ -139,15 +139,22 @@ func (s *search) disruption(n *cluster.Node) (cost int64, empty bool) {
 }
 
 func (s *search) podCost(pod *cluster.Pod) int64 {
-	cost := int64(unit)
+	deletion, priority := int32(0), int32(0)
 	if len(s.p.DeletionCosts) > 0 {
-		cost += int64(s.p.DeletionCosts[pod.PodRef.String()]) * unit >> 27
+		deletion = s.p.DeletionCosts[pod.PodRef.String()]
 	}
 	if pod.Class != nil {
-		cost += int64(pod.Class.Priority) * unit >> 25
+		priority = pod.Class.Priority
 	}
-	return min(max(cost, 0), 10*unit)
+	return podCost(deletion, priority)
 }
+
+func podCost(deletion, priority int32) int64 {
+	return min(max(unit+int64(deletion)*unit>>27+int64(priority)*unit>>25, 0), 10*unit)
+}
+
+// Absent reports whether a pod of that deletion cost and priority counts as none, so that a node with only such pods is empty.
+func Absent(deletionCost, priority int32) bool { return podCost(deletionCost, priority) == 0 }
 
 // blocksOf are the reasons for which the node is no candidate at all.
 func (s *search) blocksOf(n *nodeState) []Reason {

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// Moment is how long a node must have been among those that should go before it does, unless it is empty, or longer where
-	// the decision says so (disrupt.Move.Wait). A cluster in the middle of a rollout looks as if much could be saved.
+	// Moment is how long a node must have been among those that should go before it does, or longer where the decision says so
+	// (disrupt.Move.Wait). A cluster in the middle of a rollout looks as if much could be saved; and a node whose pod has just ended
+	// looks empty until the successor is on it.
 	Moment = 5 * time.Second
 	// fade is how many times as long as it takes a node to ripen it takes that to be forgotten.
 	decay = 2
@@ -80,7 +81,7 @@ func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.M
 			left = max(left, n.left(now))
 		}
 		switch {
-		case left <= 0 || m.Cause == disrupt.Empty:
+		case left <= 0:
 			done = append(done, *m)
 		case wait == 0 || left < wait:
 			wait = left
