@@ -49,6 +49,8 @@ type arrivals struct {
 	first time.Time
 	// stream is set when more are likely to follow: pods came until the wait ended, or had come shortly before it began.
 	stream bool
+	// flows is set when pods came until the wait ended: whoever creates them was still at it.
+	flows bool
 }
 
 func newBatch(idle, most time.Duration, c clock.Clock) *batch {
@@ -142,7 +144,9 @@ func (b *batch) wait(ctx context.Context) bool {
 func (b *batch) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.taken = arrivals{pods: b.pods, first: b.first, stream: b.count > 0 && (b.pause <= b.most || b.clock.Now().Sub(b.last) < b.idle && b.clock.Now().Sub(b.first) >= b.most)}
+	now := b.clock.Now()
+	flows := b.count > 0 && now.Sub(b.last) < b.idle
+	b.taken = arrivals{pods: b.pods, first: b.first, flows: flows, stream: b.count > 0 && b.pause <= b.most || flows && now.Sub(b.first) >= b.most}
 	b.count, b.pods = 0, nil
 	select {
 	case <-b.signal: // what came until now is in the snapshot that is taken next

@@ -120,6 +120,44 @@ func TestHowLongAPodWaitsForOthers(t *testing.T) {
 
 func by(o cache.Owner) func(int) cache.Owner { return func(int) cache.Owner { return o } }
 
+// TestABatchKnowsWhetherPodsCameUntilItsEnd: who creates them may have stopped.
+func TestABatchKnowsWhetherPodsCameUntilItsEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		at            []time.Duration
+		batches       int
+		flows, stream bool // of the last of them
+	}{
+		"a burst that is over":         {every(10*time.Millisecond, 50), 1, false, false},
+		"one that goes on":             {every(100*time.Millisecond, 200), 1, true, true},
+		"pods that come now and again": {every(5*time.Second, 3), 2, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBatch(time.Second, 10*time.Second, clock.RealClock{})
+				b.whole = true
+				begun := time.Now()
+				var come sync.WaitGroup
+				defer come.Wait()
+				come.Go(func() {
+					for i, at := range tt.at {
+						time.Sleep(time.Until(begun.Add(at)))
+						b.arrive(fmt.Sprint(i), cache.Owner{UID: types.UID(fmt.Sprint(i % 2))})
+					}
+				})
+				var got arrivals
+				for range tt.batches {
+					<-b.signal
+					b.wait(t.Context())
+					got = b.take()
+				}
+				if got.flows != tt.flows || got.stream != tt.stream {
+					t.Errorf("%d pods, flows %v, stream %v", len(got.pods), got.flows, got.stream)
+				}
+			})
+		})
+	}
+}
+
 func TestWhatIsExpectedAfterABatch(t *testing.T) {
 	class := &cluster.Class{ID: "c", Namespace: "ns", Requests: res.List{"cpu": 500, "pods": 1}}
 	spread := &cluster.Class{ID: "s", Namespace: "ns", Requests: res.List{"cpu": 500, "pods": 1}, Spreads: []cluster.Spread{{}}}
@@ -129,19 +167,22 @@ func TestWhatIsExpectedAfterABatch(t *testing.T) {
 		owner   func(i int) cache.Owner
 		missing map[types.UID]int
 		stream  bool
-		want    int // after the last
+		silent  bool // no pod had come for a while when the wait ended
+		want    int  // after the last
 	}{
-		"all that an owner still wants":                                 {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}, want: 90},
-		"as many as came in the last 40 seconds":                        {batches: []int{10, 10, 10}, stream: true, want: 30},
-		"what came before counts no more":                               {batches: []int{10, 10, 10, 10, 10, 10}, stream: true, want: 50},
-		"two owners of several pods each":                               {batches: []int{10, 10}, owner: func(i int) cache.Owner { return cache.Owner{UID: types.UID(fmt.Sprint(i / 10))} }, missing: map[types.UID]int{"0": 4, "1": 7}, stream: true, want: 7},
-		"no more than an owner wants":                                   {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 3}, stream: true, want: 3},
-		"an owner that has all, though others came":                     {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 0}, stream: true},
-		"a burst without owners is over when it is silent":              {batches: []int{10}},
-		"a stream without owners goes on":                               {batches: []int{1, 1, 1}, stream: true, want: 3},
-		"jobs of one pod each":                                          {batches: []int{1, 1, 1}, owner: func(i int) cache.Owner { return cache.Owner{UID: types.UID(fmt.Sprint(i))} }, missing: map[types.UID]int{"0": 0, "1": 0, "2": 0}, stream: true, want: 3},
-		"an owner that can't be read":                                   {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), stream: true},
-		"pods whose place depends on others are decided on as they are": {class: spread, batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}},
+		"all that an owner still wants": {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}, want: 90},
+		"no more of an owner that has stopped creating them, as where a quota is used up": {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}, silent: true},
+		"ten for each that came of an owner that wants a million":                         {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 1_000_000}, want: 100},
+		"as many as came in the last 40 seconds":                                          {batches: []int{10, 10, 10}, stream: true, want: 30},
+		"what came before counts no more":                                                 {batches: []int{10, 10, 10, 10, 10, 10}, stream: true, want: 50},
+		"two owners of several pods each":                                                 {batches: []int{10, 10}, owner: func(i int) cache.Owner { return cache.Owner{UID: types.UID(fmt.Sprint(i / 10))} }, missing: map[types.UID]int{"0": 4, "1": 7}, stream: true, want: 7},
+		"no more than an owner wants":                                                     {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 3}, stream: true, want: 3},
+		"an owner that has all, though others came":                                       {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 0}, stream: true},
+		"a burst without owners is over when it is silent":                                {batches: []int{10}},
+		"a stream without owners goes on":                                                 {batches: []int{1, 1, 1}, stream: true, want: 3},
+		"jobs of one pod each":                                                            {batches: []int{1, 1, 1}, owner: func(i int) cache.Owner { return cache.Owner{UID: types.UID(fmt.Sprint(i))} }, missing: map[types.UID]int{"0": 0, "1": 0, "2": 0}, stream: true, want: 3},
+		"an owner that can't be read":                                                     {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), stream: true},
+		"pods whose place depends on others are decided on as they are":                   {class: spread, batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.class == nil {
@@ -163,7 +204,7 @@ func TestWhatIsExpectedAfterABatch(t *testing.T) {
 					pending = append(pending, &cluster.Pod{PodRef: cluster.PodRef{Namespace: "ns", Name: fmt.Sprint(n), UID: fmt.Sprint(n)}, Class: tt.class})
 					n++
 				}
-				batch.stream = tt.stream
+				batch.stream, batch.flows = tt.stream, !tt.silent
 				got = x.pods(t.Context(), batch, pending, now, func(_ context.Context, o cache.Owner) (int, bool) {
 					n, ok := tt.missing[o.UID]
 					return n, ok

@@ -21,6 +21,9 @@ const (
 	bootTime = 40 * time.Second
 	// mostOwners bounds how many objects are read for one decision.
 	mostOwners = 10
+	// mostFollow bounds how many pods are expected for each that came: a slip such as a million replicas must not fill the memory,
+	// and what comes later than that is decided on later.
+	mostFollow = 10
 )
 
 // expected knows which pods are likely to follow those of a batch. A batch that is part of something larger is decided on
@@ -28,7 +31,8 @@ const (
 // what is cheapest for all. Without it, a burst that lasts longer than one wait, or pods that come one after the other,
 // would get the small instances that fit each part best.
 //
-// What is to come is how many pods the owners are still going to create. Where no owner knows, a stream of pods is taken to
+// What is to come is how many pods the owners are still going to create, while they do: those that they have stopped creating, for a
+// ResourceQuota or a webhook that refuses them, do not come. Where no owner knows, a stream of pods is taken to
 // last as long again as it has, but no longer than an instance takes to boot.
 //
 // Concurrency: not safe; decisions are made one after the other.
@@ -66,7 +70,7 @@ func (x *expected) pods(ctx context.Context, batch arrivals, pending []*cluster.
 			uids = append(uids, o.UID)
 		}
 		x.came = append(x.came, came{now, shape, k.pods, uids})
-		n := x.following(ctx, shape, k, batch.stream, missing)
+		n := x.following(ctx, shape, k, batch, missing)
 		for range n {
 			p := *k.newest
 			name := fmt.Sprintf("~expected %06d", len(out)) // comes last in every order
@@ -79,7 +83,7 @@ func (x *expected) pods(ctx context.Context, batch arrivals, pending []*cluster.
 }
 
 // following is how many more pods of a shape are expected.
-func (x *expected) following(ctx context.Context, shape string, k *kind, stream bool, missing func(context.Context, cache.Owner) (int, bool)) int {
+func (x *expected) following(ctx context.Context, shape string, k *kind, batch arrivals, missing func(context.Context, cache.Owner) (int, bool)) int {
 	if !placedAlone(k.newest.Class) {
 		return 0
 	}
@@ -95,6 +99,9 @@ func (x *expected) following(ctx context.Context, shape string, k *kind, stream 
 	}
 	// Where each pod has an owner of its own, as those of many small jobs, no owner knows what is to come.
 	if known := len(owners) == 1 || len(owners) < recent; known && !owners[""] && missing != nil && len(k.owners) <= mostOwners {
+		if !batch.flows {
+			return 0
+		}
 		sum := 0
 		for _, o := range slices.SortedFunc(maps.Keys(k.owners), func(a, b cache.Owner) int {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
@@ -102,9 +109,9 @@ func (x *expected) following(ctx context.Context, shape string, k *kind, stream 
 			n, _ := missing(ctx, o)
 			sum += max(n, 0)
 		}
-		return sum
+		return min(sum, mostFollow*recent)
 	}
-	if stream {
+	if batch.stream {
 		return recent
 	}
 	return 0

@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,7 +20,9 @@ import (
 )
 
 // stuckAfter is the age at which an instance that is still not initialized is no longer believed to take pods: nothing
-// removes it, and pods that are sent there again and again would wait for ever.
+// removes it, and pods that are sent there again and again would wait for ever. It doubles with each one of its NodePool that is stuck
+// already: where it is the pool's fault (no device plugin, a startup taint that nobody takes off), another instance is no help,
+// and one every half hour would be paid for until the pool's limit.
 const stuckAfter = 25 * time.Minute
 
 // Problems makes the input of decisions of snapshots: pools with their types, and nodes with their prices.
@@ -71,22 +74,34 @@ func (m *Problems) Pools(ctx context.Context, snapshot *cluster.Snapshot) []*clu
 
 // Problem makes the input of a decision of a snapshot.
 func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
-	return c.problems.Problem(ctx, snapshot)
+	p := c.problems.Problem(ctx, snapshot)
+	p.Nodes = withHeld(p.Nodes, p.Pending)
+	return p
 }
 
 // withoutStuck leaves instances that do not get ready with no room for more pods.
 func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
-	out := nodes
+	var late []int
 	for i, n := range nodes {
-		if n.Claim == "" || n.Initialized || n.Deleting || n.CreatedAt.IsZero() || now.Sub(n.CreatedAt) < stuckAfter {
+		if n.Claim != "" && !n.Initialized && !n.Deleting && !n.CreatedAt.IsZero() && now.Sub(n.CreatedAt) >= stuckAfter {
+			late = append(late, i)
+		}
+	}
+	if len(late) == 0 {
+		return nodes
+	}
+	slices.SortFunc(late, func(a, b int) int {
+		return cmp.Or(nodes[a].CreatedAt.Compare(nodes[b].CreatedAt), cmp.Compare(nodes[a].Name, nodes[b].Name))
+	})
+	out, stuck := slices.Clone(nodes), map[string]int{}
+	for _, i := range late {
+		n := *nodes[i]
+		if now.Sub(n.CreatedAt) < stuckAfter<<min(stuck[n.Pool], 16) {
 			continue
 		}
-		if &out[0] == &nodes[0] {
-			out = slices.Clone(nodes)
-		}
-		full := *n
-		full.Allocatable = n.Used
-		out[i] = &full
+		stuck[n.Pool]++
+		n.Allocatable = n.Used
+		out[i] = &n
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -127,9 +128,10 @@ type Controller struct {
 	said     lastSaid
 	retryIn  time.Duration
 	retried  map[string]time.Time // when EC2 was last asked again for what a NodePool lacks
+	listen   sync.Once
 }
 
-// New returns a Controller, which listens from now on; Start runs it.
+// New returns a Controller; Start runs it.
 func New(o Options) *Controller {
 	o.BatchIdle, o.BatchMax = cmp.Or(o.BatchIdle, time.Second), cmp.Or(o.BatchMax, 10*time.Second)
 	if o.Check == nil {
@@ -157,7 +159,6 @@ func New(o Options) *Controller {
 	}
 	c.batch.missing, c.batch.whole = o.Missing, o.WholeBatches
 	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Clock.Now, Late: c.batch.poke}
-	o.State.Listen(c.heard)
 	return c
 }
 
@@ -182,6 +183,8 @@ func (c *Controller) Start(ctx context.Context) error {
 	if !c.awaitSync(ctx) {
 		return nil
 	}
+	// Not before: a replica that waits for its election would gather the pods of weeks.
+	c.listen.Do(func() { c.o.State.Listen(c.heard) })
 	c.batch.poke()
 	safety := c.o.Clock.NewTimer(SafetyInterval)
 	defer safety.Stop()

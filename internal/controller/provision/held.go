@@ -1,0 +1,45 @@
+package provision
+
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
+
+// withHeld lets pods count that stay on a node which is going, because an annotation or a budget holds them there. Plans leave such
+// nodes out, for nothing may be put there and most of its pods are to be placed anew. But the scheduler counts what runs there for
+// spreads and affinity as long as it does: without it, pods would be sent where it refuses them.
+func withHeld(nodes []*cluster.Node, pending []*cluster.Pod) []*cluster.Node {
+	if !slices.ContainsFunc(nodes, func(n *cluster.Node) bool { return n.Deleting && len(n.Pods) > 0 }) {
+		return nodes
+	}
+	// Those that wait, or have room on a node that stays, are counted there.
+	leaves := make(map[string]bool, len(pending))
+	for _, p := range pending {
+		leaves[p.UID] = true
+	}
+	for _, n := range nodes {
+		if n.Deleting {
+			continue
+		}
+		for _, p := range n.Pods {
+			if p.Node != n.Name {
+				leaves[p.UID] = true
+			}
+		}
+	}
+	out := slices.Clone(nodes)
+	for i, n := range out {
+		if !n.Deleting {
+			continue
+		}
+		held := slices.DeleteFunc(slices.Clone(n.Pods), func(p *cluster.Pod) bool { return leaves[p.UID] || p.Daemon || p.Mirror })
+		if len(held) == 0 {
+			continue
+		}
+		full := *n
+		full.Deleting, full.Pods, full.Allocatable = false, held, n.Used
+		out[i] = &full
+	}
+	return out
+}
