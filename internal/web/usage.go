@@ -3,10 +3,12 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -39,16 +41,21 @@ type usageReader struct {
 	next time.Time
 }
 
-// read returns what is known, by the names of nodes; nil where nothing is.
+// read returns what is known, by the names of nodes; nil where nothing is. A reader that goes away does not end the question: the
+// answer is for all.
 func (u *usageReader) read(ctx context.Context) map[string]Usage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.config == nil || time.Now().Before(u.next) {
 		return u.now
 	}
-	u.now, u.next = u.ask(ctx), time.Now().Add(usageEvery)
-	if u.now == nil {
-		u.next = time.Now().Add(usageAgain)
+	now, err := u.ask(context.WithoutCancel(ctx))
+	u.next = time.Now().Add(usageEvery)
+	switch {
+	case err == nil:
+		u.now = now
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		u.now, u.next = nil, time.Now().Add(usageAgain)
 	}
 	return u.now
 }
@@ -63,28 +70,31 @@ type nodeMetrics struct {
 	} `json:"items"`
 }
 
-func (u *usageReader) ask(ctx context.Context) map[string]Usage {
+func (u *usageReader) ask(ctx context.Context) (map[string]Usage, error) {
 	config, err := u.config()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil
+		return nil, fmt.Errorf("connecting to the metrics API: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, usageWithin)
 	defer cancel()
 	text, err := c.RESTClient().Get().AbsPath("/apis/metrics.k8s.io/v1beta1/nodes").SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking the metrics API: %w", err)
+	}
 	var list nodeMetrics
-	if err != nil || json.Unmarshal(text, &list) != nil {
-		return nil
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("reading the metrics API's answer: %w", err)
 	}
 	out := make(map[string]Usage, len(list.Items))
 	for _, n := range list.Items {
 		cpu, memory := n.Usage["cpu"], n.Usage["memory"]
 		out[n.Metadata.Name] = Usage{CPU: cpu.MilliValue(), Memory: memory.Value()}
 	}
-	return out
+	return out, nil
 }
 
 // serveUsage answers with what is in use on nodes; an empty object where that is not known.

@@ -21,6 +21,7 @@ func TestUsageIsShownWhereItMayBeRead(t *testing.T) {
 		"there":     {http.StatusOK, `{"items":[{"metadata":{"name":"n1"},"usage":{"cpu":"1500m","memory":"2Gi"}}]}`, `{"n1":{"cpu":1500,"memory":2147483648}}` + "\n"},
 		"not there": {http.StatusNotFound, "404 page not found", "{}\n"},
 		"forbidden": {http.StatusForbidden, `{"kind":"Status"}`, "{}\n"},
+		"away":      {http.StatusInternalServerError, "no", "{}\n"},
 		"broken":    {http.StatusOK, `<html>`, "{}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -151,6 +151,9 @@ func (l *Link) Dial(ctx context.Context) error {
 // Errors: *RefusedError for an answer other than 200; a connection that fails.
 func (l *Link) Pass(ctx context.Context, path string, header http.Header, to func(*http.Response)) error {
 	return l.with(ctx, func(c *Connection) error {
+		// A connection to a host that is gone does not always fail.
+		ctx, cancel := context.WithTimeout(ctx, readWithin)
+		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
 		if err != nil {
 			return fmt.Errorf("asking the controller: %w", err)

@@ -1,0 +1,46 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// TestUsageStaysKnownWhileItCantBeRead: an API that does not answer once, or a reader that goes away, hides nothing; one that has no
+// metrics any more does.
+func TestUsageStaysKnownWhileItCantBeRead(t *testing.T) {
+	code := http.StatusOK
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, `{"items":[{"metadata":{"name":"n1"},"usage":{"cpu":"1","memory":"1Gi"}}]}`)
+	}))
+	defer api.Close()
+	u := &usageReader{config: func() (*rest.Config, error) { return &rest.Config{Host: api.URL}, nil }}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		what  string
+		ctx   context.Context
+		code  int
+		known int
+		again time.Duration
+	}{
+		{"a reader that goes away", gone, http.StatusOK, 1, usageEvery},
+		{"no answer", t.Context(), http.StatusBadGateway, 1, usageEvery},
+		{"no metrics any more", t.Context(), http.StatusNotFound, 0, usageAgain},
+		{"not allowed", t.Context(), http.StatusForbidden, 0, usageAgain},
+	} {
+		code, u.next = tt.code, time.Time{}
+		if got := u.read(tt.ctx); len(got) != tt.known {
+			t.Errorf("%s: %d nodes are known, want %d", tt.what, len(got), tt.known)
+		}
+		if wait := time.Until(u.next); wait > tt.again || wait < tt.again-time.Second {
+			t.Errorf("%s: asked again in %s, want %s", tt.what, wait, tt.again)
+		}
+	}
+}
