@@ -12,6 +12,23 @@ import (
 // again, and nothing is allocated for a choice that was there before.
 func (s *solver) pins(c *class) []*podGroup { return s.pinsOver(c, s.wideKeys(c), true) }
 
+// mostChoices bounds the choices of domains that are tried for each pod. Zones and the racks of a large cluster are a thousand; zones,
+// instance types and families together are 72,000, for which one decision takes longer than anybody waits, so that one such pod
+// would hold up all.
+const mostChoices = 5000
+
+// choices is how many choices of domains of these keys there are.
+func (s *solver) choices(c *class, keys []string) int {
+	n := 1
+	for _, k := range keys {
+		if n > mostChoices {
+			break
+		}
+		n *= max(1, len(s.domainNames(c, k)))
+	}
+	return n
+}
+
 // pinsOver are the choices of domains of these keys. With anywhere, a key may also be left open where the class is not bound
 // to a domain of it, and the label may be missing where that is allowed.
 func (s *solver) pinsOver(c *class, keys []string, anywhere bool) []*podGroup {

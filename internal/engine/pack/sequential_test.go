@@ -2,6 +2,8 @@ package pack_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -33,6 +35,10 @@ func sequential(tb testing.TB, nodes, pods int, shape string) *pack.Problem {
 		}
 		spread(requirement.Zone, 1)
 		spread("rack", 1)
+	case "types":
+		for _, key := range []string{requirement.Zone, requirement.InstanceType, "karpenter.k8s.aws/instance-family", "karpenter.k8s.aws/instance-cpu"} {
+			spread(key, pods)
+		}
 	case "apart":
 		c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{"default"}, Selector: sel}}
 		spread(requirement.Zone, 1)
@@ -60,6 +66,54 @@ func TestPodsThatArePlacedOneByOneDoNotLookAtAllNodes(t *testing.T) {
 		if got, most := pack.Visited(sequential(t, nodes, pods, shape)), 8*nodes+50*pods; got > most {
 			t.Errorf("%s: %d looks at a node for %d pods and %d nodes; at most %d", shape, got, pods, nodes, most)
 		}
+	}
+}
+
+// One pod with more choices of domains than anybody can try must not hold up the others; where it only prefers to be spread so, it is
+// placed without.
+func TestPodsThatSpreadOverTooManyKeysHoldUpNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		soft   bool
+		placed int
+	}{
+		"must":   {false, 1},
+		"prefer": {true, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := sequential(t, 50, 3, "types")
+			other := *p.Pending[0]
+			class := *other.Class
+			class.Spreads, class.Labels = nil, nil
+			class.ID = class.Hash()
+			other.Class, other.Name, other.UID = &class, "other", "other"
+			if tt.soft {
+				wish := *p.Pending[0].Class
+				wish.Spreads = slices.Clone(wish.Spreads)
+				for i := range wish.Spreads {
+					wish.Spreads[i].Soft = true
+				}
+				wish.ID = wish.Hash()
+				for _, pod := range p.Pending {
+					pod.Class = &wish
+				}
+			}
+			p.Pending = append(p.Pending, &other)
+			out, placed := pack.Solve(p), 0
+			for i := range out.NewNodes {
+				placed += len(out.NewNodes[i].Pods)
+			}
+			for i := range out.Placements {
+				placed += len(out.Placements[i].Pods)
+			}
+			if placed != tt.placed {
+				t.Errorf("%d pods are placed, want %d: %v", placed, tt.placed, out.Unplaced)
+			}
+			for _, u := range out.Unplaced {
+				if len(u.Reasons) != 1 || !strings.Contains(u.Reasons[0].Text(), "choices of karpenter.k8s.aws/instance-cpu, karpenter.k8s.aws/instance-family") {
+					t.Errorf("reasons are %v", u.Reasons)
+				}
+			}
+		})
 	}
 }
 

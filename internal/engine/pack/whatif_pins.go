@@ -2,11 +2,14 @@ package pack
 
 import "slices"
 
-// pins are the choices of domains that the constraints allow one more pod of the class now, best first.
+// pins are the choices of domains that the constraints allow one more pod of the class now, best first; none where they are too many.
 func (w *WhatIf) pins(m *displacedClass) []*podGroup {
 	keys := w.keysOf(m)
 	if len(keys) == 0 {
 		return []*podGroup{m.item}
+	}
+	if len(keys) > 1 && w.s.choices(m.class, keys) > mostChoices {
+		return nil
 	}
 	return w.s.pinsOver(m.class, keys, false)
 }
