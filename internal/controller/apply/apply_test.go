@@ -74,7 +74,9 @@ func testNode(pods ...cluster.PodRef) plan.NewNode {
 		Requirements: []requirement.Term{
 			{Key: "example.com/rack", Operator: requirement.Gte, Values: []string{"7"}},
 			{Key: "example.com/tier", Operator: requirement.In, Values: []string{"gold", "iron"}},
+			{Key: "karpenter.k8s.aws/no-such-label", Operator: requirement.DoesNotExist},
 			{Key: "karpenter.sh/nodepool", Operator: requirement.In, Values: []string{"default"}},
+			{Key: "karpenter.sh/provisioner-name", Operator: requirement.DoesNotExist},
 			{Key: "kubernetes.io/hostname", Operator: requirement.In, Values: []string{"placeholder"}},
 			{Key: "topology.kubernetes.io/zone", Operator: requirement.NotIn, Values: []string{"z"}},
 		},
@@ -94,7 +96,7 @@ func TestNodeClaim(t *testing.T) {
 		"node.kubernetes.io/instance-type In [small big]", "topology.kubernetes.io/zone In [a b]",
 	}
 	if diff := cmp.Diff(wantReqs, reqs); diff != "" {
-		t.Errorf("requirements: types keep their order, zones are those that can be launched, no host name\n%s", diff)
+		t.Errorf("requirements: types keep their order, zones are those that can be launched, no host name, no label that the API refuses\n%s", diff)
 	}
 	wantLabels := map[string]string{"team": "x", "karpenter.sh/nodepool": "default", "karpenter.k8s.aws/ec2nodeclass": "default", "example.com/rack": "7", "example.com/tier": "gold"}
 	if diff := cmp.Diff(wantLabels, claim.Labels); diff != "" {

@@ -121,6 +121,9 @@ func claimRequirements(node *plan.NewNode, pool *cluster.Pool) []requirement.Ter
 		if t.Key == requirement.Hostname || t.Key == requirement.InstanceType {
 			continue
 		}
+		if t.Operator == requirement.DoesNotExist && !WellKnown(t.Key) && restricted(t.Key) {
+			continue // no node has it, and the API refuses a NodeClaim that names it, with all the pods of the node
+		}
 		out = append(out, t)
 	}
 	types.MinValues = minValues[requirement.InstanceType]
@@ -300,7 +303,8 @@ func WellKnown(key string) bool {
 
 func restricted(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
-	return key == corev1.LabelHostname || ok && (domain == karpv1.Group || strings.HasSuffix(domain, "."+karpv1.Group))
+	within := func(group string) bool { return domain == group || strings.HasSuffix(domain, "."+group) }
+	return key == corev1.LabelHostname || ok && (within(karpv1.Group) || within(awsv1.Group))
 }
 
 // expected is the least that the planned types have. The solver counts instances against limits in the same way, so that

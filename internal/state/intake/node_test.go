@@ -145,6 +145,8 @@ func TestProvisionable(t *testing.T) {
 		"a static one":                            {func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node"}} }, false},
 		"one for another scheduler":               {func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" }, true},
 		"one that wants no NodePool":              {opt(karpv1.NodePoolLabelKey), false},
+		"one that wants no registered node":       {opt(karpv1.NodeRegisteredLabelKey), false},
+		"one that wants no initialized node":      {opt(karpv1.NodeInitializedLabelKey, karpv1.NodePoolLabelKey), false},
 		"one that may do without a NodePool":      {opt(karpv1.NodePoolLabelKey, "other"), true},
 		"one that wants nothing of another label": {opt("other"), true},
 		"one of a DaemonSet of some other API": {func(p *corev1.Pod) {

@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -100,8 +102,8 @@ func DaemonSetName(pod *corev1.Pod) string {
 	return ""
 }
 
-// OptsOut reports whether every alternative of the pod's required node affinity demands that there be no NodePool
-// label: such a pod (the controller's own, as a rule) wants nodes that Kerf does not make.
+// OptsOut reports whether every alternative of the pod's required node affinity demands that there be no label which all nodes of
+// Kerf get, such as that of the NodePool: such a pod (the controller's own, as a rule) wants nodes that Kerf does not make.
 func OptsOut(pod *corev1.Pod) bool {
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -109,16 +111,19 @@ func OptsOut(pod *corev1.Pod) bool {
 	}
 	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	for i := range terms {
-		if !demandsNoPool(&terms[i]) {
+		if !demandsOthers(&terms[i]) {
 			return false
 		}
 	}
 	return len(terms) > 0
 }
 
-func demandsNoPool(t *corev1.NodeSelectorTerm) bool {
+// onAll are labels that all nodes of Kerf get.
+var onAll = []string{karpv1.NodePoolLabelKey, karpv1.NodeRegisteredLabelKey, karpv1.NodeInitializedLabelKey}
+
+func demandsOthers(t *corev1.NodeSelectorTerm) bool {
 	for i := range t.MatchExpressions {
-		if e := &t.MatchExpressions[i]; e.Key == karpv1.NodePoolLabelKey && e.Operator == corev1.NodeSelectorOpDoesNotExist {
+		if e := &t.MatchExpressions[i]; e.Operator == corev1.NodeSelectorOpDoesNotExist && slices.Contains(onAll, e.Key) {
 			return true
 		}
 	}
