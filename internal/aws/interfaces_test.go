@@ -11,6 +11,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -79,6 +80,10 @@ func TestNetworkFieldsReachTheInstance(t *testing.T) {
 		}, efa, false, []string{"0/0 interface v4:1", "1/1 efa-only no address", "2/1 efa-only no address"}, wantEFA(2)},
 		"IPv4 prefixes":   {"m5.large", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(3)) }, nil, false, []string{"0/0 interface v4:3"}, nil},
 		"an IPv6 cluster": {"m5.large", nil, nil, true, []string{"0/0 interface v6:1+0 primary:true"}, nil},
+		"an IPv6 cluster, and an image of one's own": {"m5.large", func(s *awsv1.EC2NodeClassSpec) {
+			s.AMIFamily = new(awsv1.AMIFamilyCustom)
+			s.AMISelectorTerms = []awsv1.AMISelectorTerm{{Name: "amazon-eks-node-al2023-x86_64-standard-*", Owner: "amazon"}}
+		}, nil, true, []string{"0/0 interface v6:1+0 primary:true"}, nil},
 		"IPv6 prefixes": {"m5.large", func(s *awsv1.EC2NodeClassSpec) { s.IPPrefixCount = new(int32(2)) }, nil, true,
 			[]string{"0/0 interface v6:1+2 primary:true"}, nil},
 		"a public address": {"m5.large", func(s *awsv1.EC2NodeClassSpec) { s.AssociatePublicIPAddress = new(true) }, nil, false, []string{"0/0 interface"},
@@ -106,7 +111,11 @@ func TestNetworkFieldsReachTheInstance(t *testing.T) {
 				cluster.IPFamily, cluster.ServiceIPv4CIDR, cluster.ServiceIPv6CIDR = "ipv6", "", "fd00:ec2::/108"
 				s.World.SetCluster(cluster)
 			}
-			p := newProvider(t, s, nil)
+			p := newProvider(t, s, func(o *aws.Options) {
+				if c.ipv6 {
+					o.ClusterDNSIP = "fd00:ec2::a"
+				}
+			})
 			ready(t, p)
 			class := newClass(s)
 			class.Spec.Context = new("context-of-the-class")
