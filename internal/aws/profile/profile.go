@@ -78,8 +78,8 @@ func (m *Manager) Name(class *awsv1.EC2NodeClass) string {
 	return fmt.Sprintf("%s_%d", m.cluster, binary.BigEndian.Uint64(sum[:8]))
 }
 
-// Ensure returns the name of the class's instance profile. A given one is taken at its word; for a role, the profile is
-// made and given the role when it is not so already.
+// Ensure returns the name of the class's instance profile. A given one is taken at its word; for a role, one that Karpenter made for the
+// class stays in use, and otherwise the profile is made and given the role when it is not so already.
 //
 // Errors: *cloud.Error; a role that does not exist has class Invalid and ReasonRoleNotFound.
 func (m *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string, error) {
@@ -91,6 +91,9 @@ func (m *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string
 			Reason: awsv1.ReasonSpecInvalid, Err: errors.New("set spec.role or spec.instanceProfile")}
 	}
 	name := m.Name(class)
+	if was := class.Status.InstanceProfile; was != "" && was != name && m.inherits(ctx, class, was) {
+		return was, nil
+	}
 	if done, err := m.remembered(name); done {
 		return name, err
 	}
@@ -103,6 +106,29 @@ func (m *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string
 		return nil, err
 	})
 	return name, err
+}
+
+// inherits reports whether a profile was made for the class and its role by another controller, whose names can't be foreseen.
+func (m *Manager) inherits(ctx context.Context, class *awsv1.EC2NodeClass, name string) bool {
+	role := lastSegment(class.Spec.Role)
+	key := name + "\x00" + role
+	if done, err := m.remembered(key); done && err == nil {
+		return true
+	}
+	got, err := m.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	if err != nil || !hasRole(got.InstanceProfile, role) || !m.madeFor(got.InstanceProfile, class) {
+		return false
+	}
+	m.remember(key, nil)
+	return true
+}
+
+// madeFor reports whether a profile has the tags of one that was made for the class, and is no user's.
+func (m *Manager) madeFor(p *types.InstanceProfile, class *awsv1.EC2NodeClass) bool {
+	tagged := func(key, value string) bool {
+		return slices.ContainsFunc(p.Tags, func(t types.Tag) bool { return t.Key != nil && *t.Key == key && t.Value != nil && *t.Value == value })
+	}
+	return tagged(awsv1.TagClusterPrefix+m.cluster, awsv1.TagClusterOwned) && tagged(awsv1.TagNodeClass, class.Name)
 }
 
 func (m *Manager) remembered(name string) (bool, error) {
@@ -226,11 +252,27 @@ func (m *Manager) Release(ctx context.Context, class *awsv1.EC2NodeClass) (unlis
 	if err != nil {
 		return nil, errors.Join(unlisted, err)
 	}
+	if class.Spec.InstanceProfile == nil {
+		all = append(all, m.elsewhere(ctx, class, all)...)
+	}
 	var errs []error
 	for i := range all {
 		errs = append(errs, m.delete(ctx, &all[i]))
 	}
 	return unlisted, errors.Join(errs...)
+}
+
+// elsewhere is the profile that the class names, where it was made for it and is none of those: before Karpenter 1.7 they had no path.
+func (m *Manager) elsewhere(ctx context.Context, class *awsv1.EC2NodeClass, but []types.InstanceProfile) []types.InstanceProfile {
+	name := class.Status.InstanceProfile
+	if name == "" || slices.ContainsFunc(but, func(p types.InstanceProfile) bool { return *p.InstanceProfileName == name }) {
+		return nil
+	}
+	got, err := m.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	if err != nil || got.InstanceProfile == nil || !m.madeFor(got.InstanceProfile, class) {
+		return nil
+	}
+	return []types.InstanceProfile{*got.InstanceProfile}
 }
 
 func (m *Manager) list(ctx context.Context, path string) ([]types.InstanceProfile, error) {

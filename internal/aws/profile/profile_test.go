@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -210,5 +211,55 @@ func TestAClassTakesItsProfilesWithIt(t *testing.T) {
 	}
 	if left := f.World.InstanceProfiles("/karpenter/"); len(left) != 1 || !strings.HasSuffix(left[0].Path, "/u2/") {
 		t.Errorf("left are %v", left)
+	}
+}
+
+// TestAProfileThatKarpenterMadeStaysInUse, wherever it is, until the role changes, and goes with the class; one that a user made is left
+// alone.
+func TestAProfileThatKarpenterMadeStaysInUse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		path, tagged string
+		kept         bool
+	}{
+		"by Karpenter":           {"/karpenter/us-east-1/kerf/u1/", "c-u1", true},
+		"before Karpenter 1.7":   {"/", "c-u1", true},
+		"for another class":      {"/", "c-u2", false},
+		"by a user, without tag": {"/", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t)
+			m := f.manager()
+			tags := []iamtypes.Tag{{Key: new("kubernetes.io/cluster/kerf"), Value: new("owned")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: new(tt.tagged)}}
+			if tt.tagged == "" {
+				tags = nil
+			}
+			was := "kerf_1234"
+			if _, err := f.api.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &was, Path: &tt.path, Tags: tags}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.api.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &was, RoleName: new(role)}); err != nil {
+				t.Fatal(err)
+			}
+			c := class("u1", role)
+			c.Status.InstanceProfile = was
+			for range 2 {
+				got, err := m.Ensure(t.Context(), c)
+				if err != nil || (got == was) != tt.kept {
+					t.Errorf("uses %s, %v", got, err)
+				}
+			}
+			if n := f.calls.All()["GetInstanceProfile"]; tt.kept && n != 1 {
+				t.Errorf("looked at %d times, want once", n)
+			}
+			if unlisted, err := m.Release(t.Context(), c); err != nil || unlisted != nil {
+				t.Fatal(unlisted, err)
+			}
+			if _, err := f.World.InstanceProfile(was); (err != nil) != tt.kept {
+				t.Errorf("after the class: %v", err)
+			}
+			if left := f.World.InstanceProfiles("/karpenter/"); len(left) > 0 && tt.path == "/" {
+				t.Errorf("%d profiles of the class are left", len(left))
+			}
+		})
 	}
 }
