@@ -27,7 +27,7 @@ const unanswered = 15 * time.Second
 func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
 	if ctx.Err() != nil {
 		r.due(r.now)
-		return nil
+		return nil //nolint:nilerr // its turn has not come, which is no failure
 	}
 	permit, no := r.permits.ask(p, r.node.Name, r.now)
 	if no.why != "" {
