@@ -43,14 +43,14 @@ DEAR    := ./internal/sim/simcluster ./internal/sim/coverage/permissions
 test: build ## before each push, some minutes: unit and property tests, 20 fault schedules, a dozen end-to-end stories
 	$(E2E) -timeout 20m -parallel 5 -run '$(STORIES_PATTERN)' & stories=$$!; $(UNITS) || { kill $$stories; exit 1; }; wait $$stories
 	@echo "make test has left out, and make test-all plays: the other end-to-end stories, the control plane's own tests, plans"
-	@echo "against the real kube-scheduler, 100 more fault schedules and 34 more crash points, each action taken out of the"
+	@echo "against the real kube-scheduler, 60 more fault schedules and 14 more crash points, each action taken out of the"
 	@echo "policies and not every fourth, the dearest stories in virtual time, installations with Helm, the image, the tests of bench/,"
 	@echo "dashboards and alerts with a real Prometheus, and the corpus of decisions. Before a release make release-check also rehearses a migration from Karpenter and back."
 
 .PHONY: test-all
 test-all: test ## what make test plays, and what it leaves out; all but make release-check
 	{ nice -n 5 go test -timeout 40m $(DEAR) -args -all && \
-	  ENDURANCE_N=100 ENDURANCE_SEED=21 ENDURANCE_POINTS=40 nice -n 5 go test -timeout 60m ./internal/sim/endurance/virtual; } & virtual=$$!; \
+	  ENDURANCE_N=60 ENDURANCE_SEED=21 ENDURANCE_POINTS=20 nice -n 5 go test -timeout 60m ./internal/sim/endurance/virtual; } & virtual=$$!; \
 	{ go test -C controlplane -timeout 40m -parallel 3 ./... -skip '$(STORIES_PATTERN)' && \
 	  KERF_CONTROLPLANE='$(CURDIR)/bin/kerf-controlplane' go test -C release ./... && \
 	  go test -C bench ./... && \
