@@ -154,6 +154,7 @@ func RunIn(ctx context.Context, s settings.Settings, around Surroundings) error 
 	if err != nil {
 		return err
 	}
+	defer d.lanes.Stop()
 	if err := errors.Join(d.probes(), d.loops(ctx)); err != nil {
 		return err
 	}

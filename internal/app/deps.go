@@ -36,6 +36,7 @@ import (
 type deps struct {
 	surroundings
 
+	lanes    *obs.Lanes    // write events; RunIn stops them when all loops have ended
 	events   *obs.Recorder // of all loops; it drops events that say the same of the same object within two minutes
 	cache    *cache.Cache
 	synced   func() bool    // whether the first lists are in the cache
@@ -70,9 +71,10 @@ type surroundings struct {
 func newDeps(ctx context.Context, s surroundings, provide func(context.Context, *deps) (*aws.Provider, error)) (*deps, error) {
 	d := &deps{surroundings: s}
 	var err error
-	if d.events, err = d.newRecorder(); err != nil {
+	if d.lanes, err = d.newLanes(); err != nil {
 		return nil, err
 	}
+	d.events = obs.NewRecorder(d.lanes, 2*time.Minute, time.Now)
 	if d.cache, d.synced, err = d.newCache(ctx); err != nil {
 		return nil, err
 	}
@@ -93,14 +95,13 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 	return d, nil
 }
 
-// newRecorder makes what publishes events, with limits of its own for its requests.
-func (d *deps) newRecorder() (*obs.Recorder, error) {
+// newLanes makes what writes events, with limits of its own for its requests.
+func (d *deps) newLanes() (*obs.Lanes, error) {
 	c, err := typedcorev1.NewForConfigAndClient(d.GetConfig(), d.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("making a client for events: %w", err)
 	}
-	written := obs.NewLanes(&typedcorev1.EventSinkImpl{Interface: c.Events("")}, d.GetScheme(), component)
-	return obs.NewRecorder(written, 2*time.Minute, time.Now), d.Add(written)
+	return obs.NewLanes(&typedcorev1.EventSinkImpl{Interface: c.Events("")}, d.GetScheme(), component), nil
 }
 
 // newCache makes the cluster's state, the indexes that controllers share, and what asks the state for one node or pod.

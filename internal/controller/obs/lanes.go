@@ -1,7 +1,6 @@
 package obs
 
 import (
-	"context"
 	"fmt"
 	"hash/fnv"
 	"sync"
@@ -42,14 +41,13 @@ type lane struct {
 // would not be told of the interruption that ends it.
 const objectBurst, objectQPS = 250, 1
 
-// NewLanes makes lanes to sink for a component. They end with Start's context.
+// NewLanes makes lanes to sink for a component. They end with Stop.
 func NewLanes(sink record.EventSink, scheme *runtime.Scheme, component string) *Lanes {
 	return &Lanes{sink: sink, scheme: scheme, component: component}
 }
 
-// Start waits for the end of ctx. Events that are recorded later are dropped.
-func (l *Lanes) Start(ctx context.Context) error {
-	<-ctx.Done()
+// Stop ends the lanes. Events that are recorded later are dropped, so it comes after all who record some have ended.
+func (l *Lanes) Stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
@@ -58,11 +56,7 @@ func (l *Lanes) Start(ctx context.Context) error {
 			c.Shutdown()
 		}
 	}
-	return nil
 }
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a process that waits for its election says things too.
-func (l *Lanes) NeedLeaderElection() bool { return false }
 
 // Event records an event on the object's lane.
 func (l *Lanes) Event(object runtime.Object, eventType, reason, message string) {

@@ -1,7 +1,6 @@
 package obs
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -56,11 +55,7 @@ func TestLanes(t *testing.T) {
 				t.Errorf("of pod-%d was said %v", i, got)
 			}
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := l.Start(ctx); err != nil {
-			t.Error(err)
-		}
+		l.Stop()
 	})
 }
 
@@ -77,10 +72,6 @@ func TestAllIsToldOfOneObject(t *testing.T) {
 		if got := len(sink.written); got != events {
 			t.Errorf("%d of %d events were written", got, events)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := l.Start(ctx); err != nil {
-			t.Error(err)
-		}
+		l.Stop()
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,8 +46,9 @@ func (m *Metrics) panicked(log *slog.Logger, p *guard.Panic) {
 
 // Guard wraps a reconciler with Recover. A write that lost against another one is no error: it is tried again on what is
 // there now, and nobody is told. The event of the other write brings the object back at once, as a rule; where it is late, because the
-// API server is, the pauses between the tries grow as they do after errors. Where something else failed as well, that is told.
+// API server is, the pauses between the tries grow. Where something else failed as well, that is told.
 func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) reconcile.Reconciler {
+	var lost pauses
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 		err = m.Recover(log, name, func() error {
 			var rerr error
@@ -54,10 +56,37 @@ func (m *Metrics) Guard(log *slog.Logger, name string, r reconcile.Reconciler) r
 			return rerr
 		})
 		if conflicts(err) {
-			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // what else there is counts as an error, and is logged
+			return reconcile.Result{RequeueAfter: lost.next(req)}, nil
 		}
+		lost.over(req)
 		return res, err
 	})
+}
+
+// firstPause and mostPause are between tries of a write that lost against others.
+const firstPause, mostPause = 50 * time.Millisecond, 5 * time.Second
+
+// pauses are those of the objects whose last write lost. The limiter of a controller would take a conflict for one more of the failures
+// that were before it.
+type pauses struct {
+	mu   sync.Mutex
+	last map[reconcile.Request]time.Duration
+}
+
+func (p *pauses) next(req reconcile.Request) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.last == nil {
+		p.last = map[reconcile.Request]time.Duration{}
+	}
+	p.last[req] = min(max(2*p.last[req], firstPause), mostPause)
+	return p.last[req]
+}
+
+func (p *pauses) over(req reconcile.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.last, req)
 }
 
 // conflicts reports whether nothing but writes failed that lost against others.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,9 +34,35 @@ func TestAWriteThatLostIsTriedAgainInSilence(t *testing.T) {
 				return reconcile.Result{}, tt.err
 			}))
 			res, err := guarded.Reconcile(t.Context(), reconcile.Request{})
-			if (err != nil) != tt.fails || res.Requeue != tt.again { //nolint:staticcheck // see Guard
+			if (err != nil) != tt.fails || (res.RequeueAfter > 0) != tt.again {
 				t.Errorf("got %+v, %v", res, err)
 			}
 		})
 	}
+}
+
+// TestConflictsWaitLongerEachTime, and begin anew once the write went through; each object for itself.
+func TestConflictsWaitLongerEachTime(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "n", errors.New("the object has been modified"))
+	err := error(conflict)
+	guarded := obs.NewMetrics(prometheus.NewRegistry()).Guard(slog.New(slog.DiscardHandler), "test", reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{}, err
+	}))
+	a, b := reconcile.Request{}, reconcile.Request{}
+	a.Name, b.Name = "a", "b"
+	waits := func(req reconcile.Request, want ...time.Duration) {
+		t.Helper()
+		for i, w := range want {
+			if res, err := guarded.Reconcile(t.Context(), req); err != nil || res.RequeueAfter != w {
+				t.Errorf("try %d: again after %s, %v; want %s", i, res.RequeueAfter, err, w)
+			}
+		}
+	}
+	waits(a, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond, 400*time.Millisecond, 800*time.Millisecond, 1600*time.Millisecond, 3200*time.Millisecond, 5*time.Second, 5*time.Second)
+	waits(b, 50*time.Millisecond)
+	err = nil
+	waits(a, 0)
+	err = conflict
+	waits(a, 50*time.Millisecond)
+	waits(b, 100*time.Millisecond)
 }
