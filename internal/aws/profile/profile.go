@@ -91,8 +91,10 @@ func (m *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string
 			Reason: awsv1.ReasonSpecInvalid, Err: errors.New("set spec.role or spec.instanceProfile")}
 	}
 	name := m.Name(class)
-	if was := class.Status.InstanceProfile; was != "" && was != name && m.inherits(ctx, class, was) {
-		return was, nil
+	if was := class.Status.InstanceProfile; was != "" && was != name {
+		if inherits, err := m.inherits(ctx, class, was); inherits || err != nil {
+			return was, err
+		}
 	}
 	if done, err := m.remembered(name); done {
 		return name, err
@@ -108,19 +110,25 @@ func (m *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string
 	return name, err
 }
 
-// inherits reports whether a profile was made for the class and its role by another controller, whose names can't be foreseen.
-func (m *Manager) inherits(ctx context.Context, class *awsv1.EC2NodeClass, name string) bool {
+// inherits reports whether a profile was made for the class and its role by another controller, whose names can't be foreseen. One
+// that may not be read is not taken over.
+func (m *Manager) inherits(ctx context.Context, class *awsv1.EC2NodeClass, name string) (bool, error) {
 	role := lastSegment(class.Spec.Role)
 	key := name + "\x00" + role
 	if done, err := m.remembered(key); done && err == nil {
-		return true
+		return true, nil
 	}
 	got, err := m.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
-	if err != nil || !hasRole(got.InstanceProfile, role) || !m.madeFor(got.InstanceProfile, class) {
-		return false
+	switch err = awserr.Wrap(fmt.Sprintf("reading instance profile %s of EC2NodeClass %q", name, class.Name), err); {
+	case cloud.IsNotFound(err), cloud.ClassOf(err) == cloud.Denied:
+		return false, nil
+	case err != nil:
+		return false, err
+	case !hasRole(got.InstanceProfile, role) || !m.madeFor(got.InstanceProfile, class):
+		return false, nil
 	}
 	m.remember(key, nil)
-	return true
+	return true, nil
 }
 
 // madeFor reports whether a profile has the tags of one that was made for the class, and is no user's.
