@@ -129,10 +129,10 @@ func (b *Launcher) settle(ctx context.Context, c *call, uid string) error {
 		return ctx.Err()
 	}
 	settled := make(chan error, 1)
-	go func() {
+	guard.Go("fleet.settle", func() {
 		defer func() { <-c.sending }()
 		settled <- guard.Run("fleet.settle", func() error { return b.sendAgain(context.WithoutCancel(ctx), c, uid) })
-	}()
+	})
 	select {
 	case err := <-settled:
 		return err

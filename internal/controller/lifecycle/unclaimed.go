@@ -23,6 +23,8 @@ func (c *Controller) endUnclaimed(ctx context.Context, name string) error {
 		return nil
 	}
 	instance := m.(*memory).instance
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
 	if _, err := (terminate.Terminator{Cloud: c.Cloud, Clock: c.Clock}).End(ctx, instance.ProviderID, nil); err != nil {
 		return fmt.Errorf("ending the instance of nodeclaim %q, which was deleted during the launch: %w", name, err)
 	}

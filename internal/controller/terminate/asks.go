@@ -43,13 +43,13 @@ func (a *asks) end(ctx context.Context, provider cloud.Provider, c clock.Clock, 
 			a.of = map[string]*ask{}
 		}
 		a.of[providerID] = one
-		go func() {
+		guard.Go("terminate.end", func() {
 			defer close(one.done)
 			one.err = guard.Run("terminate.end", func() (err error) {
 				one.outcome, err = t.End(ctx, providerID, nil)
 				return err
 			})
-		}()
+		})
 	}
 	a.mu.Unlock()
 	if !one.answered(ctx, c, before) {
