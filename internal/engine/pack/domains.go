@@ -11,7 +11,14 @@ func (s *solver) domainsFor(c *class, key string) []domainTerms {
 	if known, ok := c.domains[key]; ok {
 		return known
 	}
-	found := s.domainNames(c, key)
+	k := s.vocab.Key(key)
+	found := map[string]bool{}
+	for _, d := range s.reachableBy(c, k) {
+		found[d] = true
+	}
+	for d := range s.nodesIn(key) {
+		found[d] = true
+	}
 	out := []domainTerms{}
 	for _, name := range sortedKeys(found) {
 		on, _ := s.surelyLaunchable(s.newItem(c, 0, name, s.reqID(s.vocab.Only(key, name))), key, share(len(c.pods), len(found)))
@@ -22,17 +29,6 @@ func (s *solver) domainsFor(c *class, key string) []domainTerms {
 	}
 	c.domains[key] = out
 	return out
-}
-
-func (s *solver) domainNames(c *class, key string) map[string]bool {
-	found := map[string]bool{}
-	for _, d := range s.reachableBy(c, s.vocab.Key(key)) {
-		found[d] = true
-	}
-	for d := range s.nodesIn(key) {
-		found[d] = true
-	}
-	return found
 }
 
 // nodesIn are the nodes of each domain of a key, in their order; worked out once for all classes.

@@ -1,7 +1,9 @@
 package pack
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
@@ -12,21 +14,38 @@ import (
 // again, and nothing is allocated for a choice that was there before.
 func (s *solver) pins(c *class) []*podGroup { return s.pinsOver(c, s.wideKeys(c), true) }
 
-// mostChoices bounds the choices of domains that are tried for each pod. Zones and the racks of a large cluster are a thousand; zones,
+// mostChoices bounds the choices of domains that are tried for a pod. Zones and the racks of a large cluster are a thousand; zones,
 // instance types and families together are 72,000, for which one decision takes longer than anybody waits, so that one such pod
 // would hold up all.
 const mostChoices = 5000
 
-// choices is how many choices of domains of these keys there are.
-func (s *solver) choices(c *class, keys []string) int {
-	n := 1
-	for _, k := range keys {
-		if n > mostChoices {
-			break
+// choices are the domains of each key that are tried, and ok unless they are too many. Keys that nothing binds the class to are left out
+// then: those of the spreads of others that count it.
+func (s *solver) choices(c *class, keys []string) (_ []string, allowed [][]string, ok bool) {
+	few := func() bool {
+		n := 1
+		for _, a := range allowed {
+			if n *= max(1, len(a)); n > mostChoices {
+				return false
+			}
 		}
-		n *= max(1, len(s.domainNames(c, k)))
+		return true
 	}
-	return n
+	for _, k := range keys {
+		allowed = append(allowed, s.allowedDomains(c, k, s.domainsFor(c, k)))
+	}
+	if few() {
+		return keys, allowed, true
+	}
+	var kept []string
+	bounded := allowed[:0]
+	for i, k := range keys {
+		if c.bound(k) {
+			kept, bounded = append(kept, k), append(bounded, allowed[i])
+		}
+	}
+	allowed = bounded
+	return kept, allowed, few()
 }
 
 // pinsOver are the choices of domains of these keys. With anywhere, a key may also be left open where the class is not bound
@@ -35,12 +54,18 @@ func (s *solver) pinsOver(c *class, keys []string, anywhere bool) []*podGroup {
 	if c.root == nil {
 		c.root = &pin{}
 	}
+	keys, allowed, ok := s.choices(c, keys)
+	if !ok {
+		if anywhere {
+			c.broken = fmt.Sprintf("its topology constraints leave more than %d choices of %s; use fewer of these keys", mostChoices, strings.Join(keys, ", "))
+		}
+		return nil
+	}
 	pins := []*pin{c.root}
-	for _, k := range keys {
-		allowed := s.allowedDomains(c, k, s.domainsFor(c, k))
+	for i, k := range keys {
 		var next []*pin
 		for _, base := range pins {
-			for _, d := range allowed {
+			for _, d := range allowed[i] {
 				next = append(next, base.step(pinStep{key: k, name: d}, func() pin {
 					return pin{reqs: base.reqs.And(s.vocab.Only(k, d)), name: base.name + "/" + d, within: fewer(base.within, s.nodesIn(k)[d])}
 				}))

@@ -2,9 +2,7 @@ package pack
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // sequentialOrder is by priority, then those that others count and that have no such demand themselves before those who count
@@ -14,10 +12,6 @@ func (s *solver) sequentialOrder() []*class {
 	if s.sequential == nil {
 		for _, c := range s.classes {
 			if c.sequential && c.broken == "" {
-				if keys := s.wideKeys(c); len(keys) > 1 && s.choices(c, keys) > mostChoices {
-					c.broken = fmt.Sprintf("its topology constraints leave more than %d choices of %s; use fewer of these keys", mostChoices, strings.Join(keys, ", "))
-					continue
-				}
 				s.sequential = append(s.sequential, c)
 			}
 		}

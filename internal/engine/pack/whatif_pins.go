@@ -2,14 +2,11 @@ package pack
 
 import "slices"
 
-// pins are the choices of domains that the constraints allow one more pod of the class now, best first; none where they are too many.
+// pins are the choices of domains that the constraints allow one more pod of the class now, best first.
 func (w *WhatIf) pins(m *displacedClass) []*podGroup {
 	keys := w.keysOf(m)
 	if len(keys) == 0 {
 		return []*podGroup{m.item}
-	}
-	if len(keys) > 1 && w.s.choices(m.class, keys) > mostChoices {
-		return nil
 	}
 	return w.s.pinsOver(m.class, keys, false)
 }
