@@ -63,7 +63,7 @@ func (o *Overview) moves() []Move {
 
 // waits says when a move begins that was found at a time, and what it waits for.
 func (m *Move) waits(found *disrupt.Move, at time.Time) {
-	if at.IsZero() || found.Cause == disrupt.Empty {
+	if at.IsZero() {
 		return
 	}
 	left := max(confirmation.Moment, found.Wait) - found.Stood

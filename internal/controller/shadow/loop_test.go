@@ -26,7 +26,7 @@ func TestAMoveCountsOnceItHasStoodForAsLongAsItHasTo(t *testing.T) {
 		move     disrupt.Move
 		from, to time.Duration // in which it is first counted
 	}{
-		"an empty node at once":        {disrupt.Move{Cause: disrupt.Empty, Nodes: []string{"a"}}, 0, 15 * time.Second},
+		"an empty node after a moment": {disrupt.Move{Cause: disrupt.Empty, Nodes: []string{"a"}}, 5 * time.Second, 25 * time.Second},
 		"much after a moment":          {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}}, 5 * time.Second, 25 * time.Second},
 		"little when it has paid back": {disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"a"}, Wait: 10 * time.Minute}, 10 * time.Minute, 10*time.Minute + 25*time.Second},
 	} {

@@ -84,7 +84,9 @@ func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
 	}
 	for i := range d.Moves {
 		m := &d.Moves[i]
-		m.Onto = 0
+		if m.Onto = 0; m.Cause == Empty {
+			continue // its pods count as absent
+		}
 		for _, pl := range m.Placements {
 			m.Onto = max(m.Onto, soon[pl.Node])
 		}

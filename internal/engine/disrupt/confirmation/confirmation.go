@@ -35,6 +35,8 @@ type node struct {
 	// long is for how long it has to be; in: it is among them now.
 	long time.Duration
 	in   bool
+	// empty: there is nothing to tell of when it gets a pod.
+	empty bool
 	// settled is when it is known whether a node that is to take its pods goes itself (disrupt.Move.Onto), as of when that was
 	// asked first; zero where no move asks that.
 	settled time.Time
@@ -53,7 +55,7 @@ func (n node) left(now time.Time) time.Duration {
 }
 
 // Observe notes a decision. It returns the moves whose nodes are all confirmed, how long until the next are, 0 if there are none,
-// and the nodes that were to go in a moment and are not any more.
+// and the nodes that were to go in a moment and are not any more, but those that were empty.
 func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.Move, wait time.Duration, dropped []string) {
 	before, passed := r.nodes, now.Sub(r.at)
 	r.nodes, r.at = map[string]node{}, now
@@ -76,7 +78,7 @@ func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.M
 			case n.settled.IsZero():
 				n.settled = now.Add(m.Onto + Moment)
 			}
-			n.long, n.in = need, true
+			n.long, n.in, n.empty = need, true, m.Cause == disrupt.Empty
 			r.nodes[name] = n
 			left = max(left, n.left(now))
 		}
@@ -94,7 +96,7 @@ func (r *Tracker) Observe(moves []disrupt.Move, now time.Time) (done []disrupt.M
 		switch {
 		case !n.in:
 			n.been -= passed / decay
-		case n.long <= Moment:
+		case n.long <= Moment && !n.empty:
 			dropped = append(dropped, name)
 		}
 		if n.in, n.short, n.settled = false, 0, (time.Time{}); n.been > 0 {
