@@ -38,6 +38,7 @@ type usageReader struct {
 
 	mu   sync.Mutex
 	now  map[string]Usage
+	at   time.Time // of now
 	next time.Time
 }
 
@@ -53,7 +54,9 @@ func (u *usageReader) read(ctx context.Context) map[string]Usage {
 	u.next = time.Now().Add(usageEvery)
 	switch {
 	case err == nil:
-		u.now = now
+		u.now, u.at = now, time.Now()
+	case time.Since(u.at) > usageAgain:
+		u.now = nil // what was in use then says nothing any more
 	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
 		u.now, u.next = nil, time.Now().Add(usageAgain)
 	}

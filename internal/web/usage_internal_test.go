@@ -32,10 +32,15 @@ func TestUsageStaysKnownWhileItCantBeRead(t *testing.T) {
 	}{
 		{"a reader that goes away", gone, http.StatusOK, 1, usageEvery},
 		{"no answer", t.Context(), http.StatusBadGateway, 1, usageEvery},
+		{"no answer for long", t.Context(), http.StatusBadGateway, 0, usageEvery},
+		{"known again", t.Context(), http.StatusOK, 1, usageEvery},
 		{"no metrics any more", t.Context(), http.StatusNotFound, 0, usageAgain},
 		{"not allowed", t.Context(), http.StatusForbidden, 0, usageAgain},
 	} {
 		code, u.next = tt.code, time.Time{}
+		if tt.what == "no answer for long" {
+			u.at = u.at.Add(-usageAgain)
+		}
 		if got := u.read(tt.ctx); len(got) != tt.known {
 			t.Errorf("%s: %d nodes are known, want %d", tt.what, len(got), tt.known)
 		}
