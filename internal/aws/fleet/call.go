@@ -108,7 +108,7 @@ func (b *Launcher) send(ctx context.Context, c *call) {
 		b.opts.Failed(f)
 		for _, o := range c.orders {
 			b.claims[o.UID].doubt = c
-			o.err = &cloud.Error{Op: "creating a fleet", Class: cloud.Unavailable, Reason: f.Reason, Err: errors.Join(errDoubt, err)}
+			o.err = &cloud.Error{Op: "creating a fleet", Class: cloud.Unavailable, Reason: f.Reason, Err: fmt.Errorf("%w: %w", errDoubt, err)}
 		}
 	default:
 		b.opts.Failed(refusal(&c.orders[0].Request, err))
