@@ -218,12 +218,8 @@ func (c *Collector) claim(ctx context.Context, claim *karpv1.NodeClaim) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range nodes {
-		if slices.ContainsFunc(n.Status.Conditions, func(cond corev1.NodeCondition) bool {
-			return cond.Type == corev1.NodeReady && cond.Status == corev1.ConditionTrue
-		}) {
-			return nil
-		}
+	if slices.ContainsFunc(nodes, index.Ready) {
+		return nil
 	}
 	claim = claim.DeepCopy()
 	if malformed {

@@ -165,6 +165,13 @@ func NodesOfClaim(ctx context.Context, c client.Reader, claim *karpv1.NodeClaim)
 	return out, nil
 }
 
+// Ready reports whether Kubernetes holds a node to be ready.
+func Ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
 // NodeToClaims maps events of nodes to the claims of the same instance; see MoreThanAlive for the events that are worth it.
 func NodeToClaims(c client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {

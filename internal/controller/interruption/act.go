@@ -92,11 +92,7 @@ func (r rule) of(claim *karpv1.NodeClaim) rule {
 // ready reports whether Kubernetes holds a node of the claim to be ready.
 func (c *Controller) ready(ctx context.Context, claim *karpv1.NodeClaim) (bool, error) {
 	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
-	return slices.ContainsFunc(nodes, func(n *corev1.Node) bool {
-		return slices.ContainsFunc(n.Status.Conditions, func(is corev1.NodeCondition) bool {
-			return is.Type == corev1.NodeReady && is.Status == corev1.ConditionTrue
-		})
-	}), err
+	return slices.ContainsFunc(nodes, index.Ready), err
 }
 
 // gone reports whether the instance no longer runs and never will, and why, as an ending of a sentence.

@@ -238,10 +238,7 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 
 // instanceLost reports whether the node is not ready and its instance is gone: then there is nothing left to drain.
 func (n *Nodes) instanceLost(ctx context.Context, node *corev1.Node) bool {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-	if ready || node.Spec.ProviderID == "" {
+	if index.Ready(node) || node.Spec.ProviderID == "" {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, prompt)
