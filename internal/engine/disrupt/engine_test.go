@@ -93,7 +93,7 @@ func TestEngineDecidesLikeDecide(t *testing.T) {
 		e.Decide(p)
 		for range 6 {
 			name := rapid.SampledFrom(names).Draw(t, "change")
-			if len(p.Cluster.Nodes) < 3 || len(p.Cluster.Nodes[0].Pods) == 0 || len(p.Cluster.Nodes[1].Pods) == 0 || len(p.Cluster.Pools[0].Types) < 2 {
+			if len(p.Nodes) < 2 || len(p.Cluster.Nodes) < 3 || len(p.Cluster.Nodes[0].Pods) == 0 || len(p.Cluster.Nodes[1].Pods) == 0 || len(p.Cluster.Pools[0].Types) < 2 {
 				break
 			}
 			p = copied(p)
