@@ -143,7 +143,7 @@ func (p *Provider) shapeOptions(class *awsv1.EC2NodeClass) instancetype.Options 
 // shape works the shapes out anew if anything that they depend on has changed, and drops the types made from old ones.
 func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, o instancetype.Options, learned *guestmemory.Snapshot) error {
 	template := class.Status.LaunchTemplate.Ref()
-	same := c.shapes != nil && c.template == template && c.generation == class.Generation && c.discovered == s.Generation && c.options == o && reflect.DeepEqual(c.images, class.Status.AMIs)
+	same := c.shapes != nil && c.template == template && c.generation == class.Generation && c.config.Class == class.Annotations[awsv1.AnnotationEC2NodeClassHash] && c.discovered == s.Generation && c.options == o && reflect.DeepEqual(c.images, class.Status.AMIs)
 	if same {
 		return nil
 	}
@@ -152,16 +152,25 @@ func (c *classCatalog) shape(class *awsv1.EC2NodeClass, s *instancetype.Snapshot
 		return err
 	}
 	config.Learned = learned
+	config.Extra = instancetype.ExtraOf(s, config)
 	c.shapes, c.types, c.config, c.learned = instancetype.Shapes(s, config), nil, config, learned
 	c.template, c.generation, c.discovered, c.options, c.images = template, class.Generation, s.Generation, o, class.Status.AMIs
 	return nil
 }
 
 // relearn works out anew the shapes of types of whose nodes another amount of memory is known since they were made, and
-// names them.
+// names them. Where nodes keep something else than their class says, that is all types.
 func (c *classCatalog) relearn(s *instancetype.Snapshot, learned *guestmemory.Snapshot) []string {
 	changed := learned.Changed(c.learned)
 	c.learned, c.config.Learned = learned, learned
+	if len(changed) == 0 {
+		return nil
+	}
+	if extra := instancetype.ExtraOf(s, c.config); !reflect.DeepEqual(extra, c.config.Extra) {
+		c.config.Extra = extra
+		c.shapes, c.types = instancetype.Shapes(s, c.config), nil
+		return nil
+	}
 	for _, name := range changed {
 		if i, ok := s.Find(name); ok {
 			c.shapes[i] = instancetype.NewShape(&s.Types[i], s.Zones[i], c.config)

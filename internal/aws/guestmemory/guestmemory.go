@@ -1,6 +1,7 @@
 // Package guestmemory remembers how much memory nodes really have, by instance type and image, as their kubelets report
 // it. What hypervisor and kernel keep for themselves is known for certain only once a node has joined; from then on the
-// next launch of that type and image is planned with the real amount.
+// next launch of that type and image is planned with the real amount. The same goes for what a kubelet leaves to pods where
+// that is less than was planned, because image or user data reserve more than the node class says.
 //
 // The least amount that was seen counts, at once: a reservation that a node can't keep leaves its pods pending. Amounts that
 // no node has confirmed for Age are forgotten, and so is what is in excess of MaxEntries, the longest unconfirmed first.
@@ -25,11 +26,20 @@ const (
 // day is the precision of the time at which an amount was confirmed, so that a node that restarts changes nothing.
 const day = 24 * time.Hour
 
-// Key is what an amount is known of.
-type Key struct{ InstanceType, Image string }
+// Key is what an amount is known of: of nodes of a type that boot an image, their memory, or what is Left to pods.
+type Key struct {
+	InstanceType, Image string
+	Left                Left
+}
+
+// Left is a resource that the kubelet leaves to pods, under the settings of a node class. The zero value is none.
+type Left struct {
+	Resource string
+	Class    string // the hash of the class's settings: other settings may reserve something else
+}
 
 type entry struct {
-	bytes int64
+	bytes int64     // of other resources their own unit: see res.List
 	seen  time.Time // whole days, UTC
 }
 
@@ -45,8 +55,35 @@ func (s *Snapshot) Bytes(instanceType, image string) (int64, bool) {
 	if s == nil {
 		return 0, false
 	}
-	e, ok := s.entries[Key{instanceType, image}]
+	e, ok := s.entries[Key{InstanceType: instanceType, Image: image}]
 	return e.bytes, ok
+}
+
+// Left returns the least of a resource that the kubelets of such nodes left to pods, in the resource's unit; false when that
+// was always as much as planned.
+func (s *Snapshot) Left(instanceType, image string, of Left) (int64, bool) {
+	if s == nil {
+		return 0, false
+	}
+	e, ok := s.entries[Key{instanceType, image, of}]
+	return e.bytes, ok
+}
+
+// AllLeft is Left of all types of which it is known.
+func (s *Snapshot) AllLeft(image string, of Left) map[string]int64 {
+	if s == nil {
+		return nil
+	}
+	var out map[string]int64
+	for k, e := range s.entries {
+		if k.Image == image && k.Left == of {
+			if out == nil {
+				out = map[string]int64{}
+			}
+			out[k.InstanceType] = e.bytes
+		}
+	}
+	return out
 }
 
 // Len is how many amounts are known.
@@ -68,7 +105,7 @@ func (s *Snapshot) Changed(since *Snapshot) []string {
 			return
 		}
 		for k, e := range a.entries {
-			if bytes, ok := b.Bytes(k.InstanceType, k.Image); !ok || bytes != e.bytes {
+			if bytes, ok := b.Left(k.InstanceType, k.Image, k.Left); !ok || bytes != e.bytes {
 				out = append(out, k.InstanceType)
 			}
 		}
@@ -108,12 +145,26 @@ func (b *Book) Version() uint64 {
 	return b.version
 }
 
-// Learn takes in what a node reports. It reports whether another amount counts from now on.
+// Learn takes in the memory that a node reports. It reports whether another amount counts from now on.
 func (b *Book) Learn(instanceType, image string, bytes int64) bool {
-	if instanceType == "" || image == "" || bytes <= 0 {
+	return b.learn(Key{InstanceType: instanceType, Image: image}, bytes)
+}
+
+// LearnLeft takes in what the kubelet of a node of a class leaves to pods of a resource, and what was planned, both in its unit. As
+// much as planned is worth knowing only where nodes of other types left less. It reports whether another amount counts from now on.
+func (b *Book) LearnLeft(instanceType, image, class, resource string, amount, planned int64) bool {
+	of := Left{resource, class}
+	if resource == "" || amount >= planned && len(b.Snapshot().AllLeft(image, of)) == 0 {
 		return false
 	}
-	return b.merge(map[Key]entry{{instanceType, image}: {bytes, b.now().UTC().Truncate(day)}})
+	return b.learn(Key{instanceType, image, of}, amount)
+}
+
+func (b *Book) learn(k Key, amount int64) bool {
+	if k.InstanceType == "" || k.Image == "" || amount <= 0 {
+		return false
+	}
+	return b.merge(map[Key]entry{k: {amount, b.now().UTC().Truncate(day)}})
 }
 
 // merge takes in entries: of each key the least amount and the latest day.
@@ -157,7 +208,8 @@ func prune(entries map[Key]entry) {
 	}
 	keys := slices.Collect(maps.Keys(entries))
 	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(entries[b].seen.Compare(entries[a].seen), cmp.Compare(a.InstanceType, b.InstanceType), cmp.Compare(a.Image, b.Image))
+		return cmp.Or(entries[b].seen.Compare(entries[a].seen), cmp.Compare(a.InstanceType, b.InstanceType), cmp.Compare(a.Image, b.Image),
+			cmp.Compare(a.Left.Resource, b.Left.Resource), cmp.Compare(a.Left.Class, b.Left.Class))
 	})
 	for _, k := range keys[MaxEntries:] {
 		delete(entries, k)

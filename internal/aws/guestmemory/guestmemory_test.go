@@ -125,3 +125,40 @@ func TestTextThatMakesNoSense(t *testing.T) {
 		}
 	}
 }
+
+// What kubelets leave to pods is known where one left less than was planned, and then of all types, until the class changes.
+func TestWhatIsLeftToPods(t *testing.T) {
+	b, c := newBook()
+	of := Left{Resource: "memory", Class: "1"}
+	for _, step := range []struct {
+		what, instanceType, class string
+		amount, planned           int64
+		changed                   bool
+	}{
+		{"as much as planned", "m5.large", "1", 7000, 7000, false},
+		{"less", "c5.large", "1", 2500, 3000, true},
+		{"less again", "c5.large", "1", 2400, 2500, true},
+		{"more than the least", "c5.large", "1", 2600, 2400, false},
+		{"as much as planned, after others left less", "m5.large", "1", 7000, 7000, true},
+		{"as much as planned, under other settings", "m5.large", "2", 7000, 7000, false},
+	} {
+		if got := b.LearnLeft(step.instanceType, "ami-1", step.class, "memory", step.amount, step.planned); got != step.changed {
+			t.Errorf("%s: changed %v, want %v", step.what, got, step.changed)
+		}
+	}
+	want := map[string]int64{"m5.large": 7000, "c5.large": 2400}
+	if diff := cmp.Diff(want, b.Snapshot().AllLeft("ami-1", of)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if known(b, "c5.large", "ami-1") != 0 {
+		t.Error("it counts as the memory of the node")
+	}
+	text, _ := b.Text()
+	heir := NewBook(c.now)
+	if err := heir.Take(text); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, heir.Snapshot().AllLeft("ami-1", of)); diff != "" {
+		t.Errorf("after a restart (-want +got):\n%s\n%s", diff, text)
+	}
+}

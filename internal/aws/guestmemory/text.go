@@ -3,6 +3,7 @@ package guestmemory
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,20 @@ import (
 type kept struct {
 	Bytes int64  `json:"bytes"`
 	Seen  string `json:"seen"` // 2026-11-21
+}
+
+// name is the image, followed by the resource and the class where the amount is what is left to pods.
+func (k Key) name() string {
+	if k.Left.Resource == "" {
+		return k.Image
+	}
+	return k.Image + " " + k.Left.Resource + " " + k.Left.Class
+}
+
+func keyOf(instanceType, name string) Key {
+	image, left, _ := strings.Cut(name, " ")
+	resource, class, _ := strings.Cut(left, " ")
+	return Key{instanceType, image, Left{resource, class}}
 }
 
 // Text writes everything as JSON: type, then image. The same knowledge gives the same text.
@@ -21,7 +36,7 @@ func (b *Book) Text() (text string, version uint64) {
 		if out[k.InstanceType] == nil {
 			out[k.InstanceType] = map[string]kept{}
 		}
-		out[k.InstanceType][k.Image] = kept{e.bytes, e.seen.Format(time.DateOnly)}
+		out[k.InstanceType][k.name()] = kept{e.bytes, e.seen.Format(time.DateOnly)}
 	}
 	data, err := json.Marshal(out) // maps are written sorted
 	if err != nil {
@@ -40,11 +55,12 @@ func (b *Book) Take(text string) error {
 	}
 	entries := map[Key]entry{}
 	tomorrow := b.now().Add(day)
-	for name, images := range in {
-		for image, k := range images {
+	for instanceType, names := range in {
+		for name, k := range names {
+			key := keyOf(instanceType, name)
 			seen, err := time.Parse(time.DateOnly, k.Seen)
-			if err == nil && name != "" && image != "" && k.Bytes > 0 && seen.Before(tomorrow) {
-				entries[Key{name, image}] = entry{k.Bytes, seen}
+			if err == nil && key.InstanceType != "" && key.Image != "" && k.Bytes > 0 && seen.Before(tomorrow) {
+				entries[key] = entry{k.Bytes, seen}
 			}
 		}
 	}

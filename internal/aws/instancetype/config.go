@@ -59,8 +59,12 @@ type Config struct {
 	ConnectionTracking   bool
 	// Images are those that the class has resolved. None means that types are not checked against images.
 	Images []awsv1.AMI
-	// Learned is how much memory nodes were seen to have, nil for nothing.
+	// Class is the hash of the node class's settings, as nodes of it have learned under.
+	Class string
+	// Learned is how much nodes were seen to have, nil for nothing.
 	Learned *guestmemory.Snapshot
+	// Extra is what they keep besides; see ExtraOf.
+	Extra Extra
 }
 
 // Threshold is an amount or a share of the capacity. An eviction threshold of 100 % counts as switched off.
@@ -101,6 +105,7 @@ func ConfigOf(class *awsv1.EC2NodeClass, options Options) (Config, error) {
 		RAID0:        spec.InstanceStorePolicy != nil && *spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		Interfaces:   spec.NetworkInterfaces,
 		Images:       class.Status.AMIs,
+		Class:        class.Annotations[awsv1.AnnotationEC2NodeClassHash],
 	}
 	c.NestedVirtualization = spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil && *spec.CPUOptions.NestedVirtualization == "enabled"
 	c.Enclaves = spec.EnclaveOptions != nil && spec.EnclaveOptions.Enabled

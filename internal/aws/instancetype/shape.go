@@ -8,8 +8,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/image"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/requirement"
-	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
 // Reasons why a node class can't run a type, whatever zones and prices say.
@@ -53,35 +51,20 @@ func Shapes(s *Snapshot, c Config) []Shape {
 func NewShape(t *ec2facts.Type, zones []string, c Config) Shape {
 	labels := c.labels(t)
 	capacity := c.capacity(t)
-	if bytes, ok := c.learned(t.Name, labels); ok {
-		capacity[res.Memory] = bytes
-	}
+	ami, _ := image.For(c.Images, labels)
+	c.remember(ami.ID, t.Name, capacity)
 	s := Shape{
 		Type: catalog.Type{
 			Name:         t.Name,
 			Requirements: labels,
 			Capacity:     capacity,
-			Overhead:     c.overhead(t, capacity),
+			Overhead:     c.withExtra(ami.ID, t.Name, capacity, c.overhead(t, capacity)),
 			AttachLimits: c.attachLimits(t),
 		},
 		Zones: zones, UsageClasses: t.UsageClasses, VCPUs: t.VCPUs, Strategies: t.PlacementStrategies,
 	}
 	s.Refused = c.refuse(t, &s)
 	return s
-}
-
-// learned is the memory that nodes of a type had that booted the image which the class boots now, false when there was
-// none. It is what the kubelet reported, so no share and no margin are taken off, whatever the settings say, and
-// thresholds that are a share are shares of it.
-func (c *Config) learned(name string, labels []requirement.Term) (int64, bool) {
-	if c.Learned.Len() == 0 {
-		return 0, false
-	}
-	ami, ok := image.For(c.Images, labels)
-	if !ok {
-		return 0, false
-	}
-	return c.Learned.Bytes(name, ami.ID)
 }
 
 func (c *Config) refuse(t *ec2facts.Type, s *Shape) string {

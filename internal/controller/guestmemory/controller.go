@@ -1,10 +1,12 @@
-// Package guestmemory learns from nodes that join how much memory instances of their type really have, and keeps what was
-// learned in a ConfigMap, so that a restart does not begin with estimates again.
+// Package guestmemory learns from nodes that join how much memory instances of their type really have and how much their kubelets
+// leave to pods, and keeps what was learned in a ConfigMap, so that a restart does not begin with estimates again.
 package guestmemory
 
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,14 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // Book is where amounts are kept.
 type Book interface {
 	// Learn takes in the memory in bytes of a node; it reports whether that changes what is planned with.
 	Learn(instanceType, image string, bytes int64) bool
+	// LearnLeft takes in what a kubelet leaves to pods of a resource, and what was planned, as in res.List. The class is the
+	// hash of its settings.
+	LearnLeft(instanceType, image, class, resource string, amount, planned int64) bool
 	// Version rises whenever there is something new to keep; Text writes everything, Take reads it.
 	Version() uint64
 	Text() (text string, version uint64)
@@ -40,7 +49,7 @@ type Controller struct {
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	reports := predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return memoryOf(e.ObjectOld) != memoryOf(e.ObjectNew) || providerOf(e.ObjectOld) != providerOf(e.ObjectNew)
+			return !maps.Equal(told(e.ObjectOld), told(e.ObjectNew)) || providerOf(e.ObjectOld) != providerOf(e.ObjectNew)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 	}
@@ -49,11 +58,20 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Complete(c.Metrics.Guard(c.Log, "node.guestmemory", c))
 }
 
-func memoryOf(o client.Object) int64 {
-	if n, ok := o.(*corev1.Node); ok {
-		return n.Status.Capacity.Memory().Value()
+// told is what is learned from a node: its memory, under "", and what it leaves to pods once it is ready.
+func told(o client.Object) map[string]int64 {
+	n, ok := o.(*corev1.Node)
+	if !ok {
+		return nil
 	}
-	return 0
+	out := map[string]int64{"": n.Status.Capacity.Memory().Value()}
+	if index.Ready(n) {
+		left := intake.Resources(n.Status.Allocatable)
+		for _, r := range []string{res.CPU, res.Memory, res.EphemeralStorage, res.Pods} {
+			out[r] = left[r]
+		}
+	}
+	return out
 }
 
 func providerOf(o client.Object) string {
@@ -76,10 +94,22 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	for _, claim := range claims {
-		name, bytes := claim.Labels[corev1.LabelInstanceTypeStable], memoryOf(node)
-		if c.Book.Learn(name, claim.Status.ImageID, bytes) {
-			c.Log.Info("learned how much memory an instance type leaves its nodes", "instance_type", name, "image", claim.Status.ImageID, "bytes", bytes, "node", node.Name)
-		}
+		c.learn(node, claim)
 	}
 	return reconcile.Result{}, nil
+}
+
+func (c *Controller) learn(node *corev1.Node, claim *karpv1.NodeClaim) {
+	name, image, class := claim.Labels[corev1.LabelInstanceTypeStable], claim.Status.ImageID, claim.Annotations[awsv1.AnnotationEC2NodeClassHash]
+	planned, has := intake.Resources(claim.Status.Allocatable), told(node)
+	if c.Book.Learn(name, image, has[""]) {
+		c.Log.Info("learned how much memory an instance type leaves its nodes", "instance_type", name, "image", image, "bytes", has[""], "node", node.Name)
+	}
+	delete(has, "")
+	for _, r := range slices.Sorted(maps.Keys(has)) {
+		if c.Book.LearnLeft(name, image, class, r, has[r], planned[r]) {
+			c.Log.Info("a node leaves less to pods than was planned; the next plan counts on that",
+				"resource", r, "left", has[r], "planned", planned[r], "instance_type", name, "image", image, "node", node.Name)
+		}
+	}
 }

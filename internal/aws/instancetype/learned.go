@@ -1,0 +1,90 @@
+package instancetype
+
+import (
+	"cmp"
+	"slices"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// remember sets the memory to what nodes of the type had that booted the image. The kubelet reported it, so no share and no margin are
+// taken off, whatever the settings say, and thresholds that are a share are shares of it.
+func (c *Config) remember(image, name string, capacity res.List) {
+	if bytes, ok := c.Learned.Bytes(name, image); ok {
+		capacity[res.Memory] = bytes
+	}
+}
+
+// Extra is how much more than the node class says kubelets keep from pods, by image and resource: images and user data may
+// reserve for themselves what the class knows nothing of.
+type Extra map[string]map[string][]extra
+
+// extra is what nodes of one type keep.
+type extra struct {
+	name     string
+	capacity int64
+	amount   int64
+}
+
+// ExtraOf works out what nodes of the snapshot's types kept, as far as it was learned.
+func ExtraOf(s *Snapshot, c Config) Extra {
+	out := Extra{}
+	if c.Learned.Len() == 0 {
+		return out
+	}
+	for i := range c.Images {
+		for _, r := range []string{res.CPU, res.Memory, res.EphemeralStorage, res.Pods} {
+			if seen := c.extraOf(s, &c.Images[i], r); len(seen) > 0 {
+				if out[c.Images[i].ID] == nil {
+					out[c.Images[i].ID] = map[string][]extra{}
+				}
+				out[c.Images[i].ID][r] = seen
+			}
+		}
+	}
+	return out
+}
+
+// extraOf are the nodes that kept something of a resource, the smallest first.
+func (c *Config) extraOf(s *Snapshot, image *awsv1.AMI, resource string) []extra {
+	var out []extra
+	for name, left := range c.Learned.AllLeft(image.ID, guestmemory.Left{Resource: resource, Class: c.Class}) {
+		i, ok := s.Find(name)
+		if !ok {
+			continue
+		}
+		capacity := c.capacity(&s.Types[i])
+		c.remember(image.ID, name, capacity)
+		out = append(out, extra{name, capacity[resource], max(0, capacity[resource]-c.overhead(&s.Types[i], capacity)[resource]-left)})
+	}
+	slices.SortFunc(out, func(a, b extra) int {
+		return cmp.Or(cmp.Compare(a.capacity, b.capacity), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
+	})
+	return out
+}
+
+// withExtra adds what nodes of the type kept to the overhead. Of a type that no node was of, it is taken for what the largest smaller
+// nodes kept: what is reserved grows with a node, if it is not the same for all. Smaller ones than any that was seen
+// keep their part of it.
+func (c *Config) withExtra(image, name string, capacity, overhead res.List) res.List {
+	for resource, seen := range c.Extra[image] {
+		if at := slices.IndexFunc(seen, func(e extra) bool { return e.name == name }); at >= 0 {
+			overhead[resource] += seen[at].amount
+			continue
+		}
+		last := seen[0]
+		for _, e := range seen {
+			if e.capacity <= capacity[resource] {
+				last = e
+			}
+		}
+		amount := last.amount
+		if capacity[resource] < last.capacity {
+			amount = int64(float64(amount) * float64(capacity[resource]) / float64(last.capacity))
+		}
+		overhead[resource] += amount
+	}
+	return overhead
+}
