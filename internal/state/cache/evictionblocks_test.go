@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -69,4 +70,50 @@ func TestPodsThatCanNotBeMovedGetNoPlaceElsewhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestABudgetThatWantsAllPodsHolds: minAvailable: 1 for one replica never allows an eviction, so an instance for the pod would be paid for and
+// stay empty. Once another replica is wanted, the pod can go; and shortly before the node's end it will, whatever the budget says.
+func TestABudgetThatWantsAllPodsHolds(t *testing.T) {
+	now, rv := time.Unix(10_000, 0), 0
+	c := New(Options{Now: func() time.Time { return now }})
+	version := func(o metav1.Object) { rv++; o.SetResourceVersion(strconv.Itoa(rv)) }
+	pending := func(what string, want int) {
+		t.Helper()
+		if got := len(c.Snapshot().Pending); got != want {
+			t.Errorf("%s: %d pods need another place, want %d", what, got, want)
+		}
+	}
+	one := intstr.FromInt32(1)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db"}}
+	budget.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}}
+	set := func(expected, desired int32) {
+		budget = budget.DeepCopy()
+		budget.Status.ExpectedPods, budget.Status.DesiredHealthy = expected, desired
+		version(budget)
+		c.SetBudget(budget)
+	}
+	claim, node := newClaim("c", "c"), newNode("n", "n", "id-1")
+	launch(claim)
+	claim.DeletionTimestamp = &metav1.Time{Time: now}
+	version(claim)
+	c.SetClaim(claim)
+	c.SetNode(node)
+	pod := unschedulable("p", "p")
+	pod.Spec.NodeName, pod.Labels, pod.Status = "n", map[string]string{"app": "db"}, corev1.PodStatus{Phase: corev1.PodRunning}
+	c.SetPod(pod)
+	pending("no budget", 1)
+	set(1, 1)
+	pending("one replica of one", 0)
+	set(2, 1)
+	pending("one of two", 1)
+	set(1, 1)
+	pending("one of one again", 0)
+	claim = claim.DeepCopy()
+	claim.Annotations = map[string]string{karpv1.NodeClaimTerminationTimestampAnnotationKey: now.Add(time.Hour).UTC().Format(time.RFC3339)}
+	version(claim)
+	c.SetClaim(claim)
+	pending("an hour before the end", 0)
+	now = now.Add(time.Hour - beforeTheEnd)
+	pending("shortly before it", 1)
 }

@@ -97,6 +97,7 @@ func (c *Cache) setClaim(claim *karpv1.NodeClaim) {
 	c.linkClaim(claim)
 	c.recount(claim.Name)
 	if claim.DeletionTimestamp != nil {
+		c.dirtyWait = true // its end may be another one now; see endOf
 		c.breakReservations(reservation.OfClaim(claim.Name))
 		if old == nil || old.DeletionTimestamp == nil {
 			c.tell(NodeGoing, claim.Name)

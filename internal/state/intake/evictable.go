@@ -22,6 +22,7 @@ func (b *podBudget) count(pdb *policyv1.PodDisruptionBudget) {
 	if pdb.Status.ObservedGeneration < pdb.Generation {
 		b.allowed = 0
 	}
+	b.wantsAll = pdb.Status.ObservedGeneration >= pdb.Generation && pdb.Status.ExpectedPods > 0 && pdb.Status.DesiredHealthy >= pdb.Status.ExpectedPods
 	b.healthy = pdb.Status.DesiredHealthy > 0 && pdb.Status.CurrentHealthy >= pdb.Status.DesiredHealthy
 }
 

@@ -39,9 +39,19 @@ type podBudget struct {
 	spec     policyv1.PodDisruptionBudgetSpec // what it was made from
 	selector labels.Selector
 	guard    guard
-	// allowed and healthy are of its status: how many pods may go now, and whether as many are ready as it wants.
-	allowed int32
-	healthy bool
+	// allowed, healthy and wantsAll are of its status: how many pods may go now, whether as many are ready as it wants, and
+	// whether it wants as many as there are to be.
+	allowed  int32
+	healthy  bool
+	wantsAll bool
+}
+
+// means is what the budget means for a pod that it selects.
+func (b *podBudget) means() guard {
+	if b.wantsAll {
+		return b.guard | allowsNone
+	}
+	return b.guard
 }
 
 // answer is what budgets say about pods with the same labels.
@@ -60,7 +70,8 @@ const (
 	freesUnready                   // pods that are not ready may go
 )
 
-// Set takes in a version of a budget and reports whether it says anything new about any pod. Its status does not count.
+// Set takes in a version of a budget and reports whether it says anything new about any pod. Of its status only counts whether it
+// wants all pods that there are to be.
 func (b *PodBudgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	if pdb.DeletionTimestamp != nil {
 		return b.Remove(pdb)
@@ -68,8 +79,13 @@ func (b *PodBudgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	ns := b.namespaces[pdb.Namespace]
 	if ns != nil {
 		if old := ns.budgets[pdb.Name]; old != nil && equality.Semantic.DeepEqual(old.spec, pdb.Spec) {
+			wanted := old.wantsAll
 			b.recount(old, pdb)
-			return false
+			if wanted == old.wantsAll {
+				return false
+			}
+			ns.answers = map[string]answer{}
+			return true
 		}
 	}
 	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector) // nil selects nothing, empty all
@@ -112,7 +128,7 @@ func (b *PodBudgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 
 // Hold reports whether the eviction API refuses the pod as it and the budgets of its namespace are, and will until one
 // of them is changed: more than one budget selects it, which the API does not support, or one does that allows no
-// disruption at all. A budget that is merely used up for the moment holds nothing. As for the API, a pod that has not
+// disruption at all, as minAvailable: 1 does for one replica. A budget that is merely used up for the moment holds nothing. As for the API, a pod that has not
 // started, or is over or going already, is guarded by no budget, and one that is not ready by none whose
 // unhealthyPodEvictionPolicy is AlwaysAllow.
 //
@@ -157,7 +173,7 @@ func (ns *namespaceBudgets) guard(of map[string]string) answer {
 		case g.guard&guarded != 0:
 			g.guard, g.only = g.guard|twice, nil
 		default:
-			g.guard, g.only = g.guard|one.guard, one
+			g.guard, g.only = g.guard|one.means(), one
 		}
 	}
 	if len(ns.answers) >= maxBudgetAnswers {

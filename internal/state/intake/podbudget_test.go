@@ -35,6 +35,11 @@ func TestWhichBudgetsHoldAPodForGood(t *testing.T) {
 		closed(b)
 		b.Spec.UnhealthyPodEvictionPolicy = &allowed
 	}
+	wants := func(expected, desired int32) func(*policyv1.PodDisruptionBudget) {
+		return func(b *policyv1.PodDisruptionBudget) {
+			b.Status.ExpectedPods, b.Status.DesiredHealthy = expected, desired
+		}
+	}
 	list := func(b ...*policyv1.PodDisruptionBudget) []*policyv1.PodDisruptionBudget { return b }
 	running, starting := podOf("db", corev1.PodRunning, "True"), podOf("db", corev1.PodRunning, "False")
 	pending := podOf("db", corev1.PodPending, "False")
@@ -49,6 +54,9 @@ func TestWhichBudgetsHoldAPodForGood(t *testing.T) {
 		"one that lets a pod go holds nothing":          {running, list(budgetFor("a", "db", nil)), false},
 		"no pod may be unavailable":                     {running, list(budgetFor("a", "db", closed)), true},
 		"all must be available":                         {running, list(budgetFor("a", "db", func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, &all })), true},
+		"as many as there are to be must be available":  {running, list(budgetFor("a", "db", wants(2, 2))), true},
+		"one less than there are to be":                 {running, list(budgetFor("a", "db", wants(2, 1))), false},
+		"a status of before a change says nothing":      {running, list(budgetFor("a", "db", func(b *policyv1.PodDisruptionBudget) { wants(2, 2)(b); b.Generation = 2 })), false},
 		"the eviction API refuses two":                  {running, list(budgetFor("a", "db", nil), budgetFor("b", "db", nil)), true},
 		"another app's does not count":                  {running, list(budgetFor("a", "db", nil), budgetFor("b", "web", closed)), false},
 		"another namespace's does not count":            {running, list(budgetFor("a", "db", func(b *policyv1.PodDisruptionBudget) { closed(b); b.Namespace = "other" })), false},
