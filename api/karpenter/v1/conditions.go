@@ -63,7 +63,7 @@ func (p *NodePool) GetConditions() []status.Condition { return p.Status.Conditio
 // SetConditions replaces the conditions.
 func (p *NodePool) SetConditions(c []status.Condition) { p.Status.Conditions = c }
 
-// StatusConditions returns the condition set of p. NodeRegistrationHealthy informs only and does
+// StatusConditions returns the condition set of p. NodeRegistrationHealthy restrains launches and does
 // not take part in Ready.
 func (p *NodePool) StatusConditions() status.Set {
 	return status.For(p, poolDependents...)

@@ -82,7 +82,7 @@ const (
 	failures = 2
 )
 
-// Health remembers, per NodePool, how its last launches ended. It informs; it stops nothing.
+// Health remembers, per NodePool, how its last launches ended. What it writes restrains launches: see intake.Unproven.
 //
 // Concurrency: safe.
 type Health struct {

@@ -183,7 +183,11 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.stuck[pool.Name] = at
 		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.ReplicasLimited, "%d nodes are missing and limits.nodes leaves room for %d: %d are there, those that are going included", missing, room, n.all)
 	}
-	if missing = min(missing, room); missing == 0 {
+	missing = min(missing, room)
+	if underWay, unproven := intake.Unproven(pool, snapshot.Nodes); unproven {
+		missing = min(missing, 1-min(underWay, 1))
+	}
+	if missing == 0 {
 		return nil
 	}
 	bare, reasons, offered, err := c.o.Shop.Bare(ctx, pool, missing, snapshot)

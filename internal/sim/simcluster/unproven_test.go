@@ -1,0 +1,40 @@
+package simcluster_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
+	"github.com/kerf-sh/kerf/internal/sim/simcluster"
+)
+
+// Instances whose nodes never come, because of user data, security groups or access, are given up after a quarter of an hour. All that pods ask
+// for must not be bought again then: one instance tells whether it is mended.
+func TestInstancesThatNeverJoinAreTriedOneByOne(t *testing.T) {
+	const nodes = 8
+	for name, deploy := range map[string]func(h *simcluster.Cluster){
+		"pods": func(h *simcluster.Cluster) {
+			h.Apply(simcluster.Defaults)
+			deployApart(h, "web", nodes)
+		},
+		"static": func(h *simcluster.Cluster) {
+			h.Apply(strings.Replace(simcluster.Defaults, "spec:\n  template:", fmt.Sprintf("spec:\n  replicas: %d\n  template:", nodes), 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simcluster.Run(t, simcluster.Options{Env: map[string]string{"FEATURE_GATES": "StaticCapacity=true"}}, func(h *simcluster.Cluster) {
+				wrong := h.AWS.World.AddFault(world.Fault{Kind: world.FaultWrongCluster})
+				deploy(h)
+				h.Pass(70 * time.Minute)
+				if launched := len(h.AWS.World.Instances()); launched > nodes+4 {
+					h.T.Errorf("%d instances were launched for %d nodes in 70 minutes, want %d and one for each quarter of an hour after the first", launched, nodes, nodes)
+				}
+				h.AWS.World.RemoveFault(wrong)
+				h.Eventually(20*time.Minute, "all nodes are there", func() (bool, string) { n := len(h.Nodes()); return n == nodes, fmt.Sprint(n) })
+			})
+		})
+	}
+}

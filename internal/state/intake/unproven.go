@@ -1,0 +1,51 @@
+package intake
+
+import (
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+)
+
+// awaited is why nothing more is launched for a pool of which an instance is under way that will show whether they become nodes.
+const awaited = "its last instances never became nodes (condition NodeRegistrationHealthy); one at a time is launched until one does"
+
+// Unproven reports whether the last instances of a pool never became nodes, and none that was launched since has, and how many are
+// under way. As long as that lasts one at a time is launched: all that pods ask for would be paid for again and again,
+// whatever is wrong.
+func Unproven(pool *karpv1.NodePool, nodes []*cluster.Node) (underWay int, unproven bool) {
+	failed := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy)
+	if !failed.IsFalse() {
+		return 0, false
+	}
+	for _, n := range nodes {
+		switch {
+		case n.Pool != pool.Name || n.Claim == "":
+		case n.Registered && n.CreatedAt.After(failed.LastTransitionTime.Time):
+			return 0, false
+		case !n.Registered && !n.Deleting:
+			underWay++
+		}
+	}
+	return underWay, true
+}
+
+// Restrain lets one more node be launched for a pool that is unproven, none while one is under way. Its Used must be set.
+func Restrain(out *cluster.Pool, pool *karpv1.NodePool, nodes []*cluster.Node) {
+	underWay, unproven := Unproven(pool, nodes)
+	switch {
+	case !unproven || out.NotReady != "":
+	case underWay > 0:
+		out.NotReady = awaited
+	default:
+		limits := out.Limits.Clone()
+		if limits == nil {
+			limits = res.List{}
+		}
+		one := out.Used[res.Nodes] + 1
+		if limit, ok := limits[res.Nodes]; ok {
+			one = min(one, limit)
+		}
+		limits[res.Nodes] = one
+		out.Limits = limits
+	}
+}
