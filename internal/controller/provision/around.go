@@ -36,7 +36,8 @@ type pause struct {
 func (c *Controller) solve(problem *pack.Problem) (out *plan.Plan, solved *pack.Problem, waits []plan.Unplaced, err error) {
 	now := c.o.Clock.Now()
 	waiting := c.aside.split(problem.Pending, now)
-	solved = withPods(problem, waiting.in)
+	left := c.doubts.split(waiting.in, now)
+	solved = withPods(problem, left.in)
 	out, err = c.trySolve(solved)
 	var p *guard.Panic
 	if errors.As(err, &p) {
@@ -59,7 +60,7 @@ func (c *Controller) solve(problem *pack.Problem) (out *plan.Plan, solved *pack.
 	if err == nil && out == nil {
 		err = fmt.Errorf("deciding on %d pods: the solver returned no plan", len(solved.Pending))
 	}
-	return out, solved, c.aside.unplaced(waiting.out), err
+	return out, solved, append(c.aside.unplaced(waiting.out), c.doubts.unplaced(left.out)...), err
 }
 
 func (c *Controller) trySolve(problem *pack.Problem) (out *plan.Plan, err error) {

@@ -124,6 +124,7 @@ type Controller struct {
 	offers   map[string]offer
 	expected expected
 	aside    aside
+	doubts   doubts
 	renew    func() // takes a new engine; nil where the solver is given
 	said     lastSaid
 	retryIn  time.Duration
@@ -164,6 +165,14 @@ func New(o Options) *Controller {
 
 // heard turns changes into triggers.
 func (c *Controller) heard(change cache.Change) {
+	switch change.Kind {
+	case cache.PodMissed:
+		c.doubts.miss(change.Class, change.Detail, c.o.Clock.Now())
+	case cache.PodPlaced:
+		c.doubts.dispel(change.Class)
+	case cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved:
+		c.doubts.dispelAll()
+	}
 	switch change.Kind {
 	case cache.PodPending:
 		c.batch.arrive(change.Name, change.Owner)

@@ -19,6 +19,7 @@ const (
 	// NominationLost: the scheduler took away the nomination of a pod that is given room on the claim of that name.
 	NominationLost ChangeKind = "NominationLost"
 	PodPlaced      ChangeKind = "PodPlaced"    // a pod was bound that a decision had given a place
+	PodMissed      ChangeKind = "PodMissed"    // a pod that a decision had given a place was left waiting, though the place is free
 	RoomsSettled   ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
 )
 
@@ -28,6 +29,8 @@ type Change struct {
 	Name string
 	// Owner is the controller that the pod of a PodPending belongs to.
 	Owner Owner
+	// Class is the ID of the class of the pod of a PodPlaced or PodMissed, Detail what the scheduler said of the latter.
+	Class, Detail string
 	// AsPlanned: the pod of a PodPlaced was bound where the decision had it, or a pod just like it. Disruption: it came in the
 	// place of one that a disruption evicted.
 	AsPlanned, Disruption bool

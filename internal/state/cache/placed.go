@@ -20,7 +20,7 @@ func (c *Cache) bound(e, old *entry) {
 	at := c.unitsOf(e.pod.Node)
 	if where, ok := c.reserved.Succeed(owner(e.obj).UID, e.pod.Class.ID, at); ok {
 		planned := slices.Contains(at, where) || c.exchangeWithLater(e, at, where)
-		c.changes = append(c.changes, Change{Kind: PodPlaced, Name: e.pod.Name, Disruption: true, AsPlanned: planned})
+		c.changes = append(c.changes, Change{Kind: PodPlaced, Name: e.pod.Name, Class: e.pod.Class.ID, Disruption: true, AsPlanned: planned})
 		return
 	}
 	r, ok := c.reserved.Of(e.obj.UID)
@@ -36,7 +36,7 @@ func (c *Cache) bound(e, old *entry) {
 			planned = true
 		}
 	}
-	c.changes = append(c.changes, Change{Kind: PodPlaced, Name: e.pod.Name, AsPlanned: planned})
+	c.changes = append(c.changes, Change{Kind: PodPlaced, Name: e.pod.Name, Class: e.pod.Class.ID, AsPlanned: planned})
 }
 
 // exchangeWithLater gives the room that was left to a successor to an equal pod whose eviction is still to come, because the

@@ -179,3 +179,45 @@ func TestASuccessorExchangesWithAPodThatIsStillToBeEvicted(t *testing.T) {
 		})
 	}
 }
+
+// A pod that is left waiting is told of where its node is ready and has room: others can not have taken it.
+func TestAPodIsMissedWhereItsPlaceIsFree(t *testing.T) {
+	for name, tt := range map[string]struct {
+		node  func(*corev1.Node)
+		other string // what a pod that nobody planned for has taken
+		want  int
+	}{
+		"free":                         {func(*corev1.Node) {}, "", 2},
+		"taken by others":              {func(*corev1.Node) {}, "3500m", 0},
+		"taken by others, all but one": {func(*corev1.Node) {}, "2500m", 1},
+		"not ready":                    {func(n *corev1.Node) { n.Status.Conditions = nil }, "", 0},
+		"not initialized":              {func(n *corev1.Node) { delete(n.Labels, karpv1.NodeInitializedLabelKey) }, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, claim, _ := assumed()
+			claim = claim.DeepCopy()
+			launch(claim)
+			r.version(claim)
+			r.SetClaim(claim)
+			node := newNode("n0", "uid-n0", "id-1")
+			node.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true"}
+			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+			tt.node(node)
+			r.version(node)
+			r.SetNode(node)
+			if tt.other != "" {
+				r.pod("other", bound("n0"), func(p *corev1.Pod) {
+					p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse(tt.other)
+				})
+			}
+			r.Snapshot()
+			r.clock = r.clock.Add(time.Minute)
+			if n := r.pending(); n != 2 {
+				t.Errorf("%d pods are pending, want 2", n)
+			}
+			if got := r.told[PodMissed]; got != tt.want {
+				t.Errorf("%d pods were missed, want %d", got, tt.want)
+			}
+		})
+	}
+}

@@ -122,8 +122,56 @@ func (c *Cache) refusedAgain(e, old *entry) {
 		return
 	}
 	if readyFor := c.bindGrace - r.Until.Sub(c.now()); readyFor >= lateRefusal {
+		c.missed(r)
 		c.breakReservation(e.obj.UID)
 	}
+}
+
+// missed tells of a pod that is left waiting although the instance that was chosen for it is ready and has room.
+func (c *Cache) missed(r reservation.Reservation) {
+	e := c.waiting[r.Pod]
+	if e == nil || e.obj.UID != r.UID {
+		return
+	}
+	n := c.instance(r.Unit)
+	if n == nil || !n.Initialized || !n.Ready || n.Deleting || !hasRoom(n, e.pod) || c.reserved.Nominated(r.UID, n.Name) {
+		return
+	}
+	c.changes = append(c.changes, Change{Kind: PodMissed, Name: e.pod.Name, Class: e.pod.Class.ID, Detail: intake.Refusal(e.obj)})
+}
+
+// instance is the node of a unit as it was last made; nil where there is none.
+func (c *Cache) instance(unit reservation.Unit) *cluster.Node {
+	if n := c.units[unit]; n != nil {
+		return n
+	}
+	name, _ := unit.Claim()
+	claim := c.claims.get("", name)
+	if claim == nil {
+		return nil
+	}
+	for node := range c.nodesByID[claim.Status.ProviderID] {
+		if n := c.units[reservation.OfNode(node)]; n != nil && n.Claim == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// hasRoom reports whether a node has what a pod asks for beside the pods that are bound to it.
+func hasRoom(n *cluster.Node, pod *cluster.Pod) bool {
+	used := pod.Class.Requests.Clone()
+	for _, p := range n.Pods {
+		if p.Node != "" {
+			used.Add(p.Class.Requests)
+		}
+	}
+	for r := range pod.Class.Requests {
+		if used[r] > n.Allocatable[r] {
+			return false
+		}
+	}
+	return true
 }
 
 // endReservation ends a pod's reservation; ok is false when it has none.
@@ -198,6 +246,7 @@ func (c *Cache) expire() {
 	}
 	c.reserved.ExpireSuccessions(now)
 	for _, r := range c.reserved.Over(now) {
+		c.missed(r)
 		c.breakReservation(r.UID)
 	}
 	for name, uid := range c.reserved.LapsedClaims(now) {

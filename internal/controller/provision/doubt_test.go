@@ -1,0 +1,62 @@
+package provision
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
+
+// TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned: twice they are planned together, then one at a time, with growing pauses.
+func TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned(t *testing.T) {
+	web, db := &cluster.Class{ID: "web"}, &cluster.Class{ID: "db"}
+	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Name: "a", UID: "a"}, Class: web}, {PodRef: cluster.PodRef{Name: "b", UID: "b"}, Class: web}, {PodRef: cluster.PodRef{Name: "c", UID: "c"}, Class: db}}
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	var d doubts
+	in := func() string {
+		var out strings.Builder
+		for _, p := range d.split(pods, now).in {
+			out.WriteString(p.Name)
+		}
+		return out.String()
+	}
+	miss := func() {
+		d.miss("web", "no node tolerates it", now)
+		d.miss("web", "no node tolerates it", now.Add(time.Second)) // another one that was planned with it
+	}
+	for _, step := range []struct {
+		what  string
+		after time.Duration
+		do    func()
+		want  string
+	}{
+		{"at first", 0, func() {}, "abc"},
+		{"one miss", 0, miss, "abc"},
+		{"two misses", time.Minute, miss, "c"},
+		{"before the pause is over", firstDoubt - time.Second, func() {}, "c"},
+		{"after it", time.Second, func() {}, "ac"},
+		{"again in the same trial", time.Second, func() {}, "ac"},
+		{"a third miss", 30 * time.Second, miss, "c"},
+		{"after as long as the first time", firstDoubt, func() {}, "c"},
+		{"after twice as long", firstDoubt, func() {}, "ac"},
+		{"one is bound", time.Second, func() { d.dispel("web") }, "abc"},
+		{"two misses again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "c"},
+		{"other pools", time.Second, d.dispelAll, "abc"},
+		{"and again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "c"},
+		{"long ago", forgetDoubt, func() {}, "abc"},
+	} {
+		now = now.Add(step.after)
+		step.do()
+		if got := in(); got != step.want {
+			t.Errorf("%s: %q take part, want %q", step.what, got, step.want)
+		}
+	}
+	miss()
+	now = now.Add(oneRound)
+	miss()
+	u := d.unplaced(d.split(pods, now).out)
+	if len(u) != 1 || len(u[0].Pods) != 2 || !strings.Contains(u[0].Reasons[0].Detail, "2 times in a row") || !strings.Contains(u[0].Reasons[0].Detail, "no node tolerates it") {
+		t.Errorf("told is %+v", u)
+	}
+}
