@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -183,6 +184,9 @@ func newInstance(b *fleet.Launched, claim *karpv1.NodeClaim, class *awsv1.EC2Nod
 	maps.Copy(m.Labels, reservationLabels(b.ReservationID, class))
 	for _, key := range []string{awsv1.AnnotationEC2NodeClassHash, awsv1.AnnotationEC2NodeClassHashVersion} {
 		setIf(m.Annotations, key, class.Annotations[key])
+	}
+	if class.Spec.LaunchTemplate == nil {
+		setIf(m.Annotations, awsv1.AnnotationSecurityGroups, strings.Join(class.SecurityGroupIDs(), ","))
 	}
 	setIf(m.Annotations, awsv1.AnnotationInstanceProfile, class.Status.InstanceProfile)
 	setIf(m.Annotations, awsv1.AnnotationLaunchTemplate, launchedFrom(b.Tags, plan.own))

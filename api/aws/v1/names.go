@@ -56,6 +56,9 @@ const (
 	// AnnotationLaunchTemplate is Kerf's own: the version of a user's launch template that a NodeClaim's instance was
 	// launched from; see LaunchTemplate.Ref.
 	AnnotationLaunchTemplate = "kerf.sh/launch-template"
+	// AnnotationSecurityGroups is Kerf's own: the IDs of the security groups that a NodeClaim's instance was launched with, sorted,
+	// with commas in between.
+	AnnotationSecurityGroups = "kerf.sh/security-groups"
 	// AnnotationClusterNameTaggedCompatibility is "true" on a NodeClaim whose instance bears TagEKSCluster, which older
 	// releases of Karpenter did not set.
 	AnnotationClusterNameTaggedCompatibility = "compatibility.karpenter.k8s.aws/cluster-name-tagged"

@@ -102,7 +102,7 @@ func ofClass(o client.Object) string {
 		a[awsv1.AnnotationEC2NodeClassHash], a[awsv1.AnnotationEC2NodeClassHashVersion],
 		class.Spec.LaunchTemplate != nil, class.Status.LaunchTemplate.Ref(), holds(class, awsv1.ConditionTypeLaunchTemplateReady),
 		holds(class, awsv1.ConditionTypeAMIsReady), class.Status.AMIs,
-		holds(class, awsv1.ConditionTypeSecurityGroupsReady), groupsOf(class), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
+		holds(class, awsv1.ConditionTypeSecurityGroupsReady), class.SecurityGroupIDs(), holds(class, awsv1.ConditionTypeSubnetsReady), subnetsOf(class),
 		holds(class, awsv1.ConditionTypeCapacityReservationsReady), reservationIDs(class),
 		holds(class, awsv1.ConditionTypePlacementGroupReady), placementGroupID(class),
 	})

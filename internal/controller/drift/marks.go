@@ -44,7 +44,7 @@ var marks = []mark{
 	{awsv1.ReasonNodeClassDrift, func(s subject) (string, Verdict) { return NodeClass(s.claim, s.class) }},
 	{awsv1.ReasonLaunchTemplateDrift, func(s subject) (string, Verdict) { return Template(s.claim, s.class) }},
 	{awsv1.ReasonAMIDrift, func(s subject) (string, Verdict) { return Image(s.claim, s.class) }},
-	{awsv1.ReasonSecurityGroupDrift, func(s subject) (string, Verdict) { return SecurityGroups(s.instance, s.class) }},
+	{awsv1.ReasonSecurityGroupDrift, func(s subject) (string, Verdict) { return SecurityGroups(s.claim, s.instance, s.class) }},
 	{awsv1.ReasonSubnetDrift, func(s subject) (string, Verdict) { return Subnet(s.instance, s.class) }},
 	{awsv1.ReasonCapacityReservationDrift, func(s subject) (string, Verdict) { return Reservation(s.claim, s.class) }},
 	{awsv1.ReasonPlacementGroupDrift, func(s subject) (string, Verdict) { return PlacementGroup(s.claim, s.class) }},

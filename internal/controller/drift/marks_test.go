@@ -170,7 +170,7 @@ func TestInstancesDriftFromGroupsAndSubnetsThatAreKnown(t *testing.T) {
 		class.Status.SecurityGroups, class.Status.Subnets = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}, []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
 		instance := &cloud.Instance{State: "running", SubnetID: "subnet-1", SecurityGroups: []string{"sg-1", "sg-2"}}
 		tc.edit(instance, class)
-		if message, got := SecurityGroups(instance, class); got != tc.groups || (got == Differs) != (message != "") {
+		if message, got := SecurityGroups(&karpv1.NodeClaim{}, instance, class); got != tc.groups || (got == Differs) != (message != "") {
 			t.Errorf("%s: groups %d %q, want %d", name, got, message, tc.groups)
 		}
 		if message, got := Subnet(instance, class); got != tc.subnet || (got == Differs) != (message != "") {
@@ -220,6 +220,31 @@ func TestTheFirstDifferenceIsToldAndGoesWhenItIsKnownToBeNone(t *testing.T) {
 		reason, message, gone := judge(subject{claim: claim, class: class}, tc.was)
 		if reason != tc.reason || gone != tc.gone || (reason != "") != (message != "") {
 			t.Errorf("%s: got %q %q gone %t, want %q gone %t", name, reason, message, gone, tc.reason, tc.gone)
+		}
+	}
+}
+
+// TestGroupsThatOthersAddAreNoDrift: what is added to one instance would be added to the next, and pods would be moved without end.
+func TestGroupsThatOthersAddAreNoDrift(t *testing.T) {
+	for name, tt := range map[string]struct {
+		launched string
+		has      []string
+		want     Verdict
+	}{
+		"the same":                           {"sg-1,sg-2", []string{"sg-1", "sg-2"}, Same},
+		"one that somebody added":            {"sg-1,sg-2", []string{"sg-1", "sg-2", "sg-9"}, Same},
+		"one that somebody took away":        {"sg-1,sg-2", []string{"sg-1"}, Differs},
+		"one that the class had":             {"sg-1,sg-2,sg-3", []string{"sg-1", "sg-2", "sg-3"}, Differs},
+		"one that the class has now":         {"sg-1", []string{"sg-1"}, Differs},
+		"it is not known what it began with": {"", []string{"sg-1", "sg-2", "sg-9"}, Differs},
+	} {
+		class := &awsv1.EC2NodeClass{}
+		class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}
+		class.Status.Conditions = []status.Condition{{Type: awsv1.ConditionTypeSecurityGroupsReady, Status: "True"}}
+		claim := &karpv1.NodeClaim{}
+		claim.Annotations = map[string]string{awsv1.AnnotationSecurityGroups: tt.launched}
+		if message, got := SecurityGroups(claim, &cloud.Instance{State: "running", SecurityGroups: tt.has}, class); got != tt.want {
+			t.Errorf("%s: %d %q, want %d", name, got, message, tt.want)
 		}
 	}
 }
