@@ -130,8 +130,9 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 	defer a.give()
 	check := newChecker(a.o.State, pools)
 	var admitted []*launching
-	for i := range p.NewNodes {
-		launch, refusal := check.launching(&p.NewNodes[i])
+	nodes := check.withinLimits(p.NewNodes)
+	for i := range nodes {
+		launch, refusal := check.launching(&nodes[i])
 		if refusal != nil {
 			out.Refused = append(out.Refused, *refusal)
 			continue

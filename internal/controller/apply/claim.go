@@ -307,20 +307,28 @@ func restricted(key string) bool {
 	return key == corev1.LabelHostname || ok && (within(karpv1.Group) || within(awsv1.Group))
 }
 
-// expected is the least that the planned types have. The solver counts instances against limits in the same way, so that
-// an instance in flight weighs what it weighed in the plan.
+// expected is what is counted on of an instance in flight: for pods the least that its types leave them, against limits the most that
+// they have.
 func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 	var out intake.Expected
 	for t := range chosenTypes(node, pool) {
 		out.Allocatable = least(out.Allocatable, t.Allocatable())
-		out.Capacity = least(out.Capacity, t.Capacity)
+		if out.Capacity == nil {
+			out.Capacity = res.List{}
+		}
+		for k, x := range t.Capacity {
+			out.Capacity[k] = max(out.Capacity[k], x)
+		}
 	}
 	return out
 }
 
-// leastCapacity is what the node adds to its pool at the least.
+// leastCapacity is what the node adds to its pool at the least. Plans count it so.
 func leastCapacity(node *plan.NewNode, pool *cluster.Pool) res.List {
-	out := expected(node, pool).Capacity
+	var out res.List
+	for t := range chosenTypes(node, pool) {
+		out = least(out, t.Capacity)
+	}
 	if out == nil {
 		out = res.List{}
 	}

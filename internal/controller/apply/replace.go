@@ -73,8 +73,9 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 	defer a.give()
 	check := newChecker(a.o.State, o.Pools)
 	var launches []*launching
-	for i := range o.NewNodes {
-		b, refusal := check.admit(&o.NewNodes[i], o.NewNodes[i].Pods)
+	nodes := check.withinLimits(o.NewNodes)
+	for i := range nodes {
+		b, refusal := check.admit(&nodes[i], nodes[i].Pods)
 		if refusal != nil {
 			return nil, &RefusedError{*refusal}
 		}

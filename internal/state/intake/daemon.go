@@ -2,6 +2,7 @@ package intake
 
 import (
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +54,31 @@ func templateAffinity(live, template *corev1.Affinity) *corev1.Affinity {
 	if live != nil {
 		out = *live
 	}
-	out.NodeAffinity = template.NodeAffinity
+	out.NodeAffinity = affinityOnceRegistered(template.NodeAffinity)
+	return &out
+}
+
+// affinityOnceRegistered is onceRegistered for node affinity.
+func affinityOnceRegistered(in *corev1.NodeAffinity) *corev1.NodeAffinity {
+	required := in.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return in
+	}
+	out := *in
+	terms := make([]corev1.NodeSelectorTerm, len(required.NodeSelectorTerms))
+	for i, t := range required.NodeSelectorTerms {
+		had := len(t.MatchExpressions)
+		t.MatchExpressions = slices.DeleteFunc(slices.Clone(t.MatchExpressions), func(e corev1.NodeSelectorRequirement) bool {
+			comes := e.Key == karpv1.NodeRegisteredLabelKey || e.Key == karpv1.NodeInitializedLabelKey
+			return comes && (e.Operator == corev1.NodeSelectorOpExists || e.Operator == corev1.NodeSelectorOpIn && slices.Contains(e.Values, "true"))
+		})
+		if had > 0 && len(t.MatchExpressions)+len(t.MatchFields) == 0 {
+			out.RequiredDuringSchedulingIgnoredDuringExecution = nil // any node will do, but a term that says nothing is for none
+			return &out
+		}
+		terms[i] = t
+	}
+	out.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{NodeSelectorTerms: terms}
 	return &out
 }
 
