@@ -90,6 +90,7 @@ func (d *deps) loops(ctx context.Context) error {
 		(&drift.Controller{Client: d.GetClient(), Instances: d.gate, Types: d.cloud("nodeclaim.disruption"), Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}).Register(d.Manager),
 		d.Add(&expire.Loop{
 			Client: d.GetClient(), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.expiration"), Clock: d.clock(), Ahead: d.ExpireAhead, StaticCapacity: d.FeatureGates.StaticCapacity,
+			LeftAlone: d.gate.LeftAlone,
 		}),
 		d.Add(&consistency.Loop{
 			Client: d.GetClient(), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.consistency"), Clock: d.clock(), Timeout: d.InitializationTimeout, LeftAlone: d.gate.LeftAlone,

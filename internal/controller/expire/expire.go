@@ -47,6 +47,8 @@ type Loop struct {
 	Ahead time.Duration
 	// StaticCapacity is the feature gate: with it static NodePools replace what was marked.
 	StaticCapacity bool
+	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
+	LeftAlone func(providerID string) bool
 
 	// begun holds the claims that were deleted here and that the cache may not show as going yet.
 	begun map[types.UID]bool
@@ -91,6 +93,9 @@ func (l *Loop) Round(ctx context.Context) (wait time.Duration, err error) {
 		if l.begun[claim.UID] {
 			begun[claim.UID] = true
 			continue
+		}
+		if l.LeftAlone != nil && l.LeftAlone(claim.Status.ProviderID) {
+			continue // it is due when its zone is open again
 		}
 		if at, ok := l.marked[claim.UID]; ok {
 			marked[claim.UID] = at

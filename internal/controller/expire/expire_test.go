@@ -250,3 +250,19 @@ func TestWhatWasBegunIsCountedOnce(t *testing.T) {
 		t.Errorf("%v pods are counted", n)
 	}
 }
+
+// A zone that traffic is shifted away from has no place for pods that are bound to it.
+func TestNodesOfAZoneThatIsLeftAloneStay(t *testing.T) {
+	h := newTestCluster(t, 0, claim("c", "a", 719*time.Hour, "720h"), claim("d", "b", 719*time.Hour, "720h"))
+	shifted := true
+	h.LeftAlone = func(string) bool { return shifted }
+	h.until(2 * time.Hour)
+	if len(h.begun) > 0 {
+		t.Errorf("%v were ended during the shift", h.begun)
+	}
+	shifted = false
+	h.until(3 * time.Hour)
+	if len(h.begun) != 2 {
+		t.Errorf("%v were ended after the shift, want both", h.begun)
+	}
+}

@@ -14,7 +14,9 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
@@ -145,6 +147,10 @@ func (c *Collector) instances(ctx context.Context, instances []*cloud.Instance, 
 	}
 	var errs []error
 	for _, m := range without(due, live.Items) {
+		if drains, err := c.drained(ctx, m.ProviderID); err != nil || drains {
+			errs = append(errs, err)
+			continue
+		}
 		c.Log.Info("terminating an instance without a nodeclaim", "provider_id", m.ProviderID, "instance_type", m.InstanceType, "claim_tag", m.Claim, "launched_at", m.LaunchedAt)
 		if _, err := (terminate.Terminator{Cloud: c.Cloud, Clock: c.Clock}).End(ctx, m.ProviderID, nil); err != nil {
 			errs = append(errs, fmt.Errorf("terminating instance %s without a nodeclaim: %w", m.ProviderID, err))
@@ -154,6 +160,38 @@ func (c *Collector) instances(ctx context.Context, instances []*cloud.Instance, 
 		errs = append(errs, c.deleteNode(ctx, m.ProviderID))
 	}
 	return errors.Join(errs...)
+}
+
+// drained begins the end of an instance that is a Ready node with Kerf's finalizer, and reports whether it is one: its pods are moved
+// as from any other, and then it is terminated. Its claim may have lost its finalizers by hand, or all claims with their CRD.
+func (c *Collector) drained(ctx context.Context, providerID string) (bool, error) {
+	nodes, err := c.nodesOf(ctx, providerID)
+	if err != nil {
+		return false, err
+	}
+	for i := range nodes {
+		node := &nodes[i]
+		// The label is how package terminate knows a node of Kerf's without a claim.
+		if !index.Ready(node) || node.Labels[awsv1.LabelNodeClass] == "" || !controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) {
+			continue
+		}
+		if node.DeletionTimestamp.IsZero() {
+			c.Log.Info("draining a node whose nodeclaim is gone", "node", node.Name, "provider_id", providerID)
+			if err := c.Client.Delete(ctx, node, client.Preconditions{UID: &node.UID}); client.IgnoreNotFound(err) != nil {
+				return true, fmt.Errorf("deleting node %q, whose nodeclaim is gone: %w", node.Name, err)
+			}
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+func (c *Collector) nodesOf(ctx context.Context, providerID string) ([]corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes, client.MatchingFields{index.NodeProviderID: providerID}); err != nil {
+		return nil, fmt.Errorf("listing nodes of instance %s: %w", providerID, err)
+	}
+	return nodes.Items, nil
 }
 
 // mayBelong reports whether a claim that does not know its instance yet may be the one that launched m: it was there when m
@@ -172,14 +210,14 @@ func mayBelong(m *cloud.Instance, claims []karpv1.NodeClaim) bool {
 }
 
 func (c *Collector) deleteNode(ctx context.Context, providerID string) error {
-	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes, client.MatchingFields{index.NodeProviderID: providerID}); err != nil {
-		return fmt.Errorf("listing nodes of instance %s: %w", providerID, err)
+	nodes, err := c.nodesOf(ctx, providerID)
+	if err != nil {
+		return err
 	}
 	var errs []error
-	for i := range nodes.Items {
-		if err := c.Client.Delete(ctx, &nodes.Items[i], client.Preconditions{UID: &nodes.Items[i].UID}); client.IgnoreNotFound(err) != nil {
-			errs = append(errs, fmt.Errorf("deleting node %q of a terminated instance: %w", nodes.Items[i].Name, err))
+	for i := range nodes {
+		if err := c.Client.Delete(ctx, &nodes[i], client.Preconditions{UID: &nodes[i].UID}); client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("deleting node %q of a terminated instance: %w", nodes[i].Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -100,6 +100,15 @@ func leftAlone(r rule) rule {
 	return r
 }
 
+// crowded is the rule for an instance that is one of many with failing checks.
+func crowded(r rule) rule {
+	r.how, r.says = tell, r.says+"; it stays, for so many others fail theirs that it is rather a fault of what they share, and instances in their place would fail as well"
+	return r
+}
+
+// fewPercent is of how many instances in a hundred failing checks are held to be faults of single ones, as for node repair.
+const fewPercent = 20
+
 // The kinds of news that do not come by message; the words are values of the label reason of disrupted NodeClaims.
 const kindUnhealthy queue.Kind = "instance_unhealthy"
 

@@ -32,6 +32,8 @@ type statusMemory struct {
 	// since is when a symptom was first seen, noted those that were counted and told of.
 	since map[symptom]time.Time
 	noted map[symptom]bool
+	// crowd says that more instances fail their checks than single faults account for.
+	crowd bool
 }
 
 // Poll reads the status of our instances and acts on what is wrong.
@@ -50,7 +52,7 @@ func (c *Controller) Poll(ctx context.Context) error {
 	}
 	errs := []error{err}
 	old := c.status
-	c.status = statusMemory{since: map[symptom]time.Time{}, noted: map[symptom]bool{}}
+	c.status = statusMemory{since: map[symptom]time.Time{}, noted: map[symptom]bool{}, crowd: crowd(statuses, len(ids))}
 	for i := range statuses {
 		errs = append(errs, c.instance(ctx, &statuses[i], old, now))
 	}
@@ -66,6 +68,17 @@ func (c *Controller) Poll(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// crowd reports whether more of so many instances fail a check, for however long, than single faults account for.
+func crowd(statuses []instancestatus.Status, all int) bool {
+	ill := 0
+	for i := range statuses {
+		if slices.ContainsFunc(statuses[i].Failures, func(f instancestatus.Failure) bool { return unhealthy[f.Category].how != tell }) {
+			ill++
+		}
+	}
+	return ill > (all*fewPercent+99)/100
 }
 
 // denied says once that the permission is missing, and leaves EC2 alone for a while.
@@ -122,6 +135,8 @@ func (c *Controller) instance(ctx context.Context, s *instancestatus.Status, old
 		r := unhealthy[f.Category]
 		if r.how != tell && c.LeftAlone != nil && c.LeftAlone(claim.Status.ProviderID) {
 			r = leftAlone(r)
+		} else if r.how != tell && c.status.crowd {
+			r = crowded(r)
 		}
 		if fresh := c.first(key, old); fresh || r.how != tell {
 			errs = append(errs, c.act(ctx, claim.DeepCopy(), news{kind: kindUnhealthy, rule: r, at: now, polled: true}))
