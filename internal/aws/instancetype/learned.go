@@ -21,11 +21,12 @@ func (c *Config) remember(image, name string, capacity res.List) {
 // reserve for themselves what the class knows nothing of.
 type Extra map[string]map[string][]extra
 
-// extra is what nodes of one type keep.
+// extra is what nodes of one type keep, and what they leave.
 type extra struct {
 	name     string
 	capacity int64
 	amount   int64
+	left     int64
 }
 
 // ExtraOf works out what nodes of the snapshot's types kept, as far as it was learned.
@@ -57,7 +58,7 @@ func (c *Config) extraOf(s *Snapshot, image *awsv1.AMI, resource string) []extra
 		}
 		capacity := c.capacity(&s.Types[i])
 		c.remember(image.ID, name, capacity)
-		out = append(out, extra{name, capacity[resource], max(0, capacity[resource]-c.overhead(&s.Types[i], capacity)[resource]-left)})
+		out = append(out, extra{name, capacity[resource], max(0, capacity[resource]-c.overhead(&s.Types[i], capacity)[resource]-left), left})
 	}
 	slices.SortFunc(out, func(a, b extra) int {
 		return cmp.Or(cmp.Compare(a.capacity, b.capacity), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
@@ -67,11 +68,16 @@ func (c *Config) extraOf(s *Snapshot, image *awsv1.AMI, resource string) []extra
 
 // withExtra adds what nodes of the type kept to the overhead. Of a type that no node was of, it is taken for what the largest smaller
 // nodes kept: what is reserved grows with a node, if it is not the same for all. Smaller ones than any that was seen
-// keep their part of it.
+// keep their part of it. Pods are not reserved: the kubelet takes so many, however large the node is.
 func (c *Config) withExtra(image, name string, capacity, overhead res.List) res.List {
 	for resource, seen := range c.Extra[image] {
 		if at := slices.IndexFunc(seen, func(e extra) bool { return e.name == name }); at >= 0 {
 			overhead[resource] += seen[at].amount
+			continue
+		}
+		if resource == res.Pods {
+			most := slices.MaxFunc(seen, func(a, b extra) int { return cmp.Compare(a.left, b.left) }).left
+			overhead[resource] = max(overhead[resource], capacity[resource]-most)
 			continue
 		}
 		last := seen[0]

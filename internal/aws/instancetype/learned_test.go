@@ -60,4 +60,14 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 			t.Errorf("%s leaves %d millicores in place of %d: of another image, or class", name, is, was)
 		}
 	}
+	// A kubelet's number of pods is the same on all nodes.
+	planned := before["m5.4xlarge"][res.Pods]
+	book.LearnLeft("m5.4xlarge", "ami-1", "7", res.Pods, 110, planned)
+	cfg.Learned = book.Snapshot()
+	cfg.Extra = instancetype.ExtraOf(s, cfg)
+	for name, want := range map[string]int64{"m5.large": before["m5.large"][res.Pods], "m5.xlarge": before["m5.xlarge"][res.Pods], "m5.4xlarge": 110, "m5.24xlarge": 110} {
+		if got := left(name)[res.Pods]; got != want {
+			t.Errorf("%s takes %d pods, want %d", name, got, want)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -69,6 +70,12 @@ func told(o client.Object) map[string]int64 {
 		left := intake.Resources(n.Status.Allocatable)
 		for _, r := range []string{res.CPU, res.Memory, res.EphemeralStorage, res.Pods} {
 			out[r] = left[r]
+		}
+		// Huge pages are set aside by somebody on this node. Of others it is not known, and they are a resource of their own.
+		for name, q := range n.Status.Capacity {
+			if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+				out[res.Memory] += q.Value()
+			}
 		}
 	}
 	return out

@@ -42,7 +42,7 @@ func claim(of, image string) *karpv1.NodeClaim {
 	c.Name, c.Labels = "claim-"+of, map[string]string{corev1.LabelInstanceTypeStable: "m5.large"}
 	c.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: awsv1.Group, Kind: "EC2NodeClass", Name: "default"}
 	c.Annotations = map[string]string{awsv1.AnnotationEC2NodeClassHash: "7"}
-	c.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1900m")}
+	c.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1900m"), corev1.ResourceMemory: resource.MustParse("7Gi")}
 	c.Status.ProviderID, c.Status.ImageID = "aws:///us-east-1a/"+of, image
 	return c
 }
@@ -57,7 +57,8 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 	writes := 0
 	ready, waits := node("i-1", "7900Mi"), node("i-2", "7800Mi")
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	ready.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")}
+	ready.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m"), corev1.ResourceMemory: resource.MustParse("3Gi")}
+	ready.Status.Capacity["hugepages-2Mi"] = resource.MustParse("4Gi") // set aside by somebody, and not by the image
 	waits.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	builder := fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(ready, waits, node("i-3", "1Mi"), node("i-4", "7850Mi"), posing("i-5", "7950Mi"), claim("i-5", "ami-1"), claim("i-1", "ami-1"), claim("i-2", "ami-1"), claim("i-4", "ami-2")).
@@ -115,6 +116,9 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 	}
 	if got := second.Snapshot().AllLeft("ami-1", book.Left{Resource: "cpu", Class: "7"}); got["m5.large"] != 1500 || len(got) != 1 {
 		t.Errorf("left to pods are %v millicores, want the 1500 of the ready node i-1", got)
+	}
+	if got := second.Snapshot().AllLeft("ami-1", book.Left{Resource: "memory", Class: "7"}); len(got) > 0 {
+		t.Errorf("left to pods are %v bytes of memory; with the huge pages it is as much as planned", got)
 	}
 	second.Learn("m5.large", "ami-1", 7700<<20)
 	if err := heir.Write(t.Context()); err != nil || writes != 2 {
