@@ -40,19 +40,27 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 	return out
 }
 
-// retries reports whether a node would be launched from what EC2 lacked the last time.
+// nearby is by how many percent an offering may be dearer than the cheapest for EC2 to take it all the same, by default
+// (--kerf-launch-price-bound).
+const nearby = 10
+
+// retries reports whether a node would be launched from nothing but what EC2 lacked the last time.
 func retries(n *plan.NewNode, pool *cluster.Pool) bool {
 	if len(n.Types) == 0 {
 		return false
 	}
-	again := false
+	again, most := false, n.Types[0].Price+n.Types[0].Price*nearby/100
+	listed := map[string]bool{}
+	for _, t := range n.Types {
+		listed[t.Name] = true
+	}
 	for _, t := range pool.Types {
-		if t.Name != n.Types[0].Name {
+		if !listed[t.Name] {
 			continue
 		}
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if !o.Available || o.Price > n.Types[0].Price || !admits(n.Requirements, requirement.Zone, o.Zone) || !admits(n.Requirements, requirement.CapacityType, o.CapacityType) {
+			if !o.Available || o.Price > most || !admits(n.Requirements, requirement.Zone, o.Zone) || !admits(n.Requirements, requirement.CapacityType, o.CapacityType) {
 				continue
 			}
 			if !o.Retried {
