@@ -9,11 +9,13 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
@@ -60,7 +62,7 @@ type Drift struct {
 	seen   *cluster.Snapshot
 	marked int
 	again  time.Time
-	told   notices
+	told   *reporter
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -68,8 +70,13 @@ func (d *Drift) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (d *Drift) Start(ctx context.Context) error {
+	d.told = d.newReporter()
 	r := rounds{"disruption.drift", "replacing nodes that drifted", tick, d.Clock, d.Synced, d.Metrics, d.Log}
 	return r.run(ctx, func() error { return d.Round(ctx) })
+}
+
+func (d *Drift) newReporter() *reporter {
+	return newReporter(d.Queue.Client, d.State, d.Recorder, d.Metrics, d.Clock)
 }
 
 // Finished notes how a command ended.
@@ -185,7 +192,8 @@ func (d *Drift) look(ctx context.Context) *driftView {
 		s.leftAlone = d.LeftAlone != nil && d.LeftAlone(n.ProviderID)
 		v.blocks[n.Name] = s.eventual()
 		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {
-			d.told.pool(d, s.pool, v.now, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", until.UTC().Format(time.TimeOnly), why))
+			at := until.UTC().Format(time.TimeOnly)
+			d.poolWaits(s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
 			continue
 		}
 		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
@@ -199,13 +207,13 @@ func (d *Drift) look(ctx context.Context) *driftView {
 	for _, line := range v.static {
 		d.backoff.order(line, v.now)
 	}
-	d.tell(ctx, v)
+	d.tell(v)
 	return v
 }
 
 // tell says what stands against nodes that are due, and which pools' budgets are used up.
-func (d *Drift) tell(ctx context.Context, v *driftView) {
-	d.told.forget(v.snapshot.Nodes, v.pools)
+func (d *Drift) tell(v *driftView) {
+	d.told.forget()
 	short := map[string]bool{}
 	all := slices.Clone(v.due)
 	for _, line := range v.static {
@@ -220,7 +228,7 @@ func (d *Drift) tell(ctx context.Context, v *driftView) {
 		left, bound := v.budget[c.Pool]
 		switch {
 		case len(blocks) > 0 && !passing(blocks[0].Code):
-			d.told.node(ctx, d, c.Going, v.now, blocks[0].Text())
+			d.nodeStays(v, c.Node, blocks[0])
 		case len(blocks) == 0 && bound && left == 0:
 			short[c.Pool] = true
 		}
@@ -228,14 +236,26 @@ func (d *Drift) tell(ctx context.Context, v *driftView) {
 	d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
 	for name := range short {
 		s, pool := v.spending[name], v.pools[name]
-		text := fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes)
-		if s.Used == 0 {
-			text = "drifted nodes wait: the disruption budget allows none to go now"
+		switch {
+		case s.Err != nil:
+			d.poolWaits(pool, "budget", s.Err.Error())
+		case s.Used == 0:
+			d.poolWaits(pool, "budget", "drifted nodes wait: the disruption budget allows none to go now")
+		default:
+			d.poolWaits(pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
-		if s.Err != nil {
-			text = s.Err.Error()
-		}
-		d.told.pool(d, pool, v.now, text)
+	}
+}
+
+// nodeStays says why a node that drifted stays.
+func (d *Drift) nodeStays(v *driftView, name string, why disrupt.Reason) {
+	d.told.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
+}
+
+// poolWaits says on a pool, if there is one, what its drifted nodes wait for.
+func (d *Drift) poolWaits(pool *karpv1.NodePool, gist, text string) {
+	if pool != nil {
+		d.told.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
 }
 
@@ -286,7 +306,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	}
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; r.Code == disrupt.PodHasNoPlace || r.Code == disrupt.OthersFollow || r.Code == disrupt.NotLookedAt {
-			d.told.node(ctx, d, GoingNode(v.nodes[k.Node]), v.now, r.Text())
+			d.nodeStays(v, k.Node, r)
 		}
 	}
 	return d.start(ctx, commands)

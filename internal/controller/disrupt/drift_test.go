@@ -51,7 +51,7 @@ func (h *testCluster) drift() *Drift {
 			return bare, reasons, p, nil
 		},
 	}
-	h.Finished = d.Finished
+	d.told, h.Finished = d.newReporter(), d.Finished
 	return d
 }
 

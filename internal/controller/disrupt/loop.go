@@ -111,7 +111,7 @@ func (l *Loop) Launched(launched []Launch) {
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
-	l.reporter = newReporter(l)
+	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	r := rounds{"disruption", "deciding which nodes could go", tick, l.Clock, l.Synced, l.Metrics, l.Log}
 	return r.run(ctx, func() error { return l.Queue.Alone(ctx, func() error { return l.round(ctx) }) })
 }
