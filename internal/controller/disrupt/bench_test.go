@@ -110,7 +110,7 @@ func round(b *testing.B, nodes int, change bool) {
 		}
 		look()
 	}
-	if d := l.Last(); len(d.Moves) > 0 {
+	if d := l.Found(); len(d.Moves) > 0 {
 		b.Errorf("%d moves: the cluster is not at rest", len(d.Moves))
 	}
 }

@@ -51,7 +51,7 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 			live = append(live, p)
 		}
 	}
-	if last := l.Last(); last != nil {
+	if last := l.Found(); last != nil {
 		v.loose = last.Spare*100 >= last.After*loosePercent
 	}
 	problem := l.Problem(ctx, snapshot)

@@ -71,21 +71,14 @@ type Loop struct {
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 
-	mu          sync.Mutex
-	last, found *disrupt.Decision
+	mu    sync.Mutex
+	found *disrupt.Decision
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
-// Last is the last decision; nil before the first. It must not be changed.
-func (l *Loop) Last() *disrupt.Decision {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.last
-}
-
-// Found is the last decision with when it was made, and for how long its moves have stood; nil before the first. It must not be changed.
+// Found is the last decision, with when it was made and for how long its moves have stood; nil before the first. It must not be changed.
 func (l *Loop) Found() *disrupt.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,9 +144,6 @@ func (l *Loop) round(ctx context.Context) error {
 	if len(d.Moves) == 0 && d.Next > 0 {
 		l.Options.Start, l.due = d.Next, began // there is more to be looked at
 	}
-	l.mu.Lock()
-	l.last = d
-	l.mu.Unlock()
 	l.measure(v, d)
 	l.reporter.about(v, d)
 	return l.act(ctx, v, d)

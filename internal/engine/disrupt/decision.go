@@ -67,7 +67,7 @@ type Move struct {
 	// Onto is how long it takes at most until badly used nodes that take pods of this move may be the ones to go: their pools'
 	// consolidateAfter has not passed. Until then nobody knows whether the move is of any use.
 	Onto time.Duration `json:"onto,omitempty"`
-	// Stood is for how long its nodes have been found to go. Decide knows nothing of that; what is recorded neither.
+	// Stood is for how long its nodes have been found to go. Decide knows nothing of that, so that it is 0 where a decision is replayed.
 	Stood time.Duration `json:"stood,omitempty"`
 	Why   string        `json:"why"`
 }
