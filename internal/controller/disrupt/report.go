@@ -89,18 +89,18 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
-	for _, p := range v.invalid {
+	for _, p := range v.standing.Invalid {
 		value := p.Annotations[karpv1.DoNotDisruptAnnotationKey]
 		t.other(p, p.UID, corev1.EventTypeWarning, events.InvalidDoNotDisruptAnnotation, value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
 	}
 	now := t.clock.Now()
-	for _, p := range v.timed {
+	for _, p := range v.standing.Timed {
 		if held, until := intake.HeldUntil(p, now); held {
 			end := until.UTC().Format(time.RFC3339)
 			t.other(p, p.UID, corev1.EventTypeNormal, events.DoNotDisruptUntil, end, "its annotation keeps it and its node from disruption until "+end)
 		}
 	}
-	t.elapsed(v.timed, now)
+	t.elapsed(v.standing.Timed, now)
 	t.forget()
 }
 

@@ -40,7 +40,7 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 			first = append(first, c)
 		}
 	}
-	if left, bound := v.budget[pool.Name]; bound {
+	if left, bound := v.budget(pool.Name); bound {
 		first = first[:min(len(first), left)]
 	}
 	all, staying := countOf(pool, v.snapshot)

@@ -132,9 +132,9 @@ func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	events := record.NewFakeRecorder(10_000)
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
-	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, spending: map[string]*Spending{"default": {}}, nodes: map[string]*cluster.Node{"n": {Name: "n", Pool: "default"}}}
+	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, standing: &cache.DisruptionConstraints{}, spending: map[string]*Spending{"default": {}}, nodes: map[string]*cluster.Node{"n": {Name: "n", Pool: "default"}}}
 	for i := range 60 {
-		v.invalid = append(v.invalid, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{karpv1.DoNotDisruptAnnotationKey: "maybe"}}})
+		v.standing.Invalid = append(v.standing.Invalid, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{karpv1.DoNotDisruptAnnotationKey: "maybe"}}})
 	}
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
