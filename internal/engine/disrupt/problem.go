@@ -7,7 +7,6 @@
 package disrupt
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -142,14 +141,6 @@ func (o Options) lifetime(n Node) time.Duration {
 		return 1
 	}
 	return n.LifetimeLeft
-}
-
-// Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
-func (o *Options) Same(p *Options) bool {
-	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
-		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
-		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.SavingsHorizon == p.SavingsHorizon && o.SmallSavingsWait == p.SmallSavingsWait &&
-		slices.Equal(o.Survival, p.Survival) && o.Work == p.Work && o.Start == p.Start
 }
 
 func (o Options) work() int64 {

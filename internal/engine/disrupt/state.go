@@ -31,9 +31,6 @@ type search struct {
 	worked int64
 	// polish is the work that may still be spent on packing new nodes well.
 	polish int64
-	// loose is what the nodes cost beyond what their pods are worth, before any move; looseKnown says that it is reckoned.
-	loose      catalog.MicroUSD
-	looseKnown bool
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
 	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
