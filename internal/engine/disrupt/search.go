@@ -115,7 +115,7 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 		return a
 	}
 	ids := make([]int, len(nodes))
-	rules := pack.Rules{Launch: launch, Work: work, Certain: s.p.Options.certain(), SpotToSpot: s.p.Options.SpotToSpot,
+	rules := pack.Rules{Launch: launch, Work: work, Certain: certainPercent, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for i, n := range nodes {
 		ids[i] = n.id
@@ -125,9 +125,8 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 			rules.Keepable[n.src.InstanceType] = n.price
 		}
 	}
-	rules.Saving = s.leastSaving(rules.Old)
 	if len(nodes) > 1 {
-		rules.Saving = max(rules.Saving, rules.Old*catalog.MicroUSD(togetherPercent)/100)
+		rules.Saving = rules.Old * togetherPercent / 100
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -165,10 +164,9 @@ func question(nodes []*nodeState, launch bool, work int64) string {
 // start and the old ones are emptied both are paid for: a quarter of an hour or so, the hundredth part of a day.
 const togetherPercent = 1
 
-func (s *search) leastSaving(old catalog.MicroUSD) catalog.MicroUSD {
-	o := &s.p.Options
-	return max(1, o.MinSaving, old*catalog.MicroUSD(o.MinSavingPercent)/100)
-}
+// certainPercent of the saving at best must be certain whatever the launch chooses. The rest is given away for a longer list of
+// types, so that there is capacity in one of them.
+const certainPercent = 50
 
 // removeEmpty deletes the nodes that no pod needs, dearest first.
 func (s *search) removeEmpty() {
@@ -377,9 +375,6 @@ func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 	case pack.NoPlace:
 		return Reason{Code: PodHasNoPlace, Pod: podName(nodes, a.Class)}
 	case pack.NotCheaper:
-		if least := s.leastSaving(old); a.Price < old && old-a.Price < least {
-			return Reason{Code: SavesTooLittle, Want: plan.Dollars(least), Have: plan.Dollars(old - a.Price), Detail: s.lately(nodes)}
-		}
 		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately(nodes)}
 	case pack.SpotToSpot:
 		return Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: plan.Dollars(old - a.Price)}
