@@ -224,42 +224,10 @@ func (s *search) spend(nodes []*nodeState) {
 
 // nodePrice is what the node costs, its upkeep included; 0 when that is not known.
 func nodePrice(n *cluster.Node, p *pack.Problem) catalog.MicroUSD {
-	if price := priceOf(n, p.Pools); price > 0 {
-		return price + p.Options.Upkeep
+	if n.Price > 0 {
+		return n.Price + p.Options.Upkeep
 	}
 	return 0
-}
-
-// priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of
-// its pool, whether it can be launched now or not; by that of another where its own is not among the pools that are launched
-// from, as a static one. It is 0 when that is not known.
-func priceOf(n *cluster.Node, pools []*cluster.Pool) catalog.MicroUSD {
-	if n.Price > 0 {
-		return n.Price
-	}
-	own := slices.IndexFunc(pools, func(p *cluster.Pool) bool { return p.Name == n.Pool })
-	if own >= 0 {
-		if price := listed(n, pools[own]); price > 0 {
-			return price
-		}
-	}
-	least := catalog.MicroUSD(0)
-	for _, p := range pools {
-		if price := listed(n, p); price > 0 && (least == 0 || price < least) {
-			least = price
-		}
-	}
-	return least
-}
-
-// listed is the least that the node's type costs in its zone and capacity type by the pool's catalog; 0 if it is not there.
-func listed(n *cluster.Node, pool *cluster.Pool) catalog.MicroUSD {
-	at := slices.IndexFunc(pool.Types, func(t *catalog.Type) bool { return t.Name == n.InstanceType })
-	if at < 0 {
-		return 0
-	}
-	price, _ := cluster.PriceOf(n, pool.Types[at], true)
-	return price
 }
 
 // podName is how a reason names a pod of a class: by the first of the node's pods that is of it.

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -204,39 +203,10 @@ func (c *moveChecker) balanced(m *disrupt.Move, old, saving catalog.MicroUSD) {
 
 // price of a running node with its upkeep; 0 when it is not known.
 func (c *moveChecker) price(n *cluster.Node) catalog.MicroUSD {
-	if price := c.instancePrice(n); price > 0 {
-		return price + c.p.Cluster.Options.Upkeep
+	if n.Price > 0 {
+		return n.Price + c.p.Cluster.Options.Upkeep
 	}
 	return 0
-}
-
-// instancePrice is the node's own price, or else that of its offering, in its pool's catalog or in any.
-func (c *moveChecker) instancePrice(n *cluster.Node) catalog.MicroUSD {
-	if n.Price > 0 {
-		return n.Price
-	}
-	own, anywhere := catalog.MicroUSD(0), catalog.MicroUSD(0)
-	cheaper := func(price *catalog.MicroUSD, o catalog.MicroUSD) {
-		if o > 0 && (*price == 0 || o < *price) {
-			*price = o
-		}
-	}
-	for _, pool := range c.p.Cluster.Pools {
-		t := typeNamed(pool, n.InstanceType)
-		if t == nil {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if o.Zone != n.Zone || o.CapacityType != n.CapacityType {
-				continue
-			}
-			cheaper(&anywhere, o.Least())
-			if pool.Name == n.Pool {
-				cheaper(&own, o.Least())
-			}
-		}
-	}
-	return cmp.Or(own, anywhere)
 }
 
 // priceRange is what the node costs, its upkeep included, in the cheapest and in the dearest way to come to be, and whether it may be spot.

@@ -171,7 +171,9 @@ func (e *Env) consolidate(a *args, _ []string) (string, error) {
 
 // disruption is the scenario's cluster as a problem of disruption; nodes that belong to a pool are managed.
 func (e *Env) disruption(o disrupt.Options) *disrupt.Problem {
-	p := &disrupt.Problem{Cluster: e.Problem, DeletionCosts: e.upkeep.costs, Options: o}
+	priced := *e.Problem
+	priced.Nodes = (&cluster.Pricer{Least: true}).Apply(priced.Nodes, priced.Pools)
+	p := &disrupt.Problem{Cluster: &priced, DeletionCosts: e.upkeep.costs, Options: o}
 	for _, n := range e.Problem.Nodes {
 		if n.Pool == "" {
 			continue
