@@ -89,8 +89,6 @@ type Stats struct {
 	Work       int64 `json:"work"`
 	// NotLookedAt is how many candidates the end of the work budget left out.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
-	// TriedAlone is how many candidates that might go with others were tried by themselves only.
-	TriedAlone int `json:"triedAlone,omitempty"`
 	// Search names the order of search that found the moves.
 	Search string `json:"search"`
 }

@@ -49,13 +49,6 @@ func (s *search) run(o order, nothing bool) {
 	s.evaluateRest()
 }
 
-// explain finds what is only said of the nodes that stay. It is for the search that was chosen.
-func (s *search) explain() {
-	s.w.SetTargets(s.targets) // another search may have asked of the same snapshot since
-	s.priceTheGate()
-	s.noteUnevaluated()
-}
-
 // usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
 func (n *nodeState) usage() float64 { return float64(n.floor) / float64(max(1, n.price)) }
 

@@ -62,8 +62,6 @@ type nodeState struct {
 	saves   catalog.MicroUSD
 	tried   bool
 	movable bool
-	// together says that sets with the node were tried, or with others of its kind.
-	together bool
 	// kind and kin are numbers of what is alike; see number.
 	kind, kin int
 }
