@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -51,8 +50,6 @@ type Move struct {
 	NewNodes []plan.NewNode `json:"newNodes,omitempty"`
 	// Placements of pods on nodes that stay.
 	Placements []plan.Placement `json:"placements,omitempty"`
-	// Left are pods without a place that count as absent, because their deletion cost says so.
-	Left []cluster.PodRef `json:"left,omitempty"`
 	// Declined are preferences for nodes that pods have now and will not have any more, each with what keeping all as it is
 	// would cost.
 	Declined []plan.Preference `json:"declined,omitempty"`
@@ -126,9 +123,6 @@ func (d *Decision) String() string {
 		}
 		for _, w := range m.Declined {
 			fmt.Fprintf(&b, "  gives up %s\n", w.Text())
-		}
-		if len(m.Left) > 0 {
-			fmt.Fprintf(&b, "  without a place pods %s\n", plan.Refs(m.Left))
 		}
 	}
 	for _, k := range d.Kept {

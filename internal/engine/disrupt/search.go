@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
@@ -172,28 +171,16 @@ func (s *search) removeEmpty() {
 	slices.SortFunc(empty, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.price, a.price), byName(a, b)) })
 	for _, n := range empty {
 		one := []*nodeState{n}
-		n.saves = n.price
+		n.saves, n.tried = n.price, true
 		if !s.allowed(one, Empty) {
-			n.tried, n.reason = true, Reason{Code: BudgetUsed}
+			n.reason = Reason{Code: BudgetUsed}
 			continue
 		}
-		move := Move{Cause: Empty, Why: "no pods need it"}
-		if a := s.ask(one, false); a.Refusal == pack.Fine {
-			s.keep(one, move)
+		if a := s.ask(one, false); a.Refusal != pack.Fine {
+			n.reason = s.reasonOf(one, a)
 			continue
 		}
-		for _, pod := range n.src.Pods {
-			if pack.Movable(pod) {
-				move.Left = append(move.Left, pod.PodRef)
-			}
-		}
-		slices.SortFunc(move.Left, func(a, b cluster.PodRef) int { return cmp.Compare(a.String(), b.String()) })
-		move.Why = "its pods count as absent by their deletion cost"
-		if !s.w.Abandon([]int{n.id}) {
-			n.tried, n.reason = true, Reason{Code: OthersFollow}
-			continue
-		}
-		s.record(one, move, 0, 0)
+		s.keep(one, Move{Cause: Empty, Why: "no pods need it"})
 	}
 }
 

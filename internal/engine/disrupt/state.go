@@ -48,7 +48,7 @@ type nodeState struct {
 	in    *Node
 	pool  *poolState
 	price catalog.MicroUSD // 0: not known
-	// cost is the disruption of letting the node go; empty says that no pod counts.
+	// cost is the disruption of letting the node go; empty says that it holds no pods that would need another place.
 	cost  int64
 	empty bool
 	// floor is the least that new nodes for its pods cost; potential the least for all its room.
@@ -94,7 +94,7 @@ func newSearch(p *Problem, w *pack.WhatIf) *search {
 			continue
 		}
 		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: nodePrice(src, p.Cluster)}
-		n.cost, n.empty = s.disruption(src)
+		n.cost, n.empty = s.disruption(src), !slices.ContainsFunc(src.Pods, pack.Movable)
 		n.floor, _ = s.w.Floor(id)
 		n.potential = s.w.Potential(id)
 		if n.pool != nil {
@@ -123,14 +123,14 @@ func (s *search) managed() []*nodeState {
 //
 // Source: the Karpenter v1 API's documentation of disruption costs: deletion cost over 2^27 and priority over 2^25 are
 // added to one, within -10 and 10.
-func (s *search) disruption(n *cluster.Node) (cost int64, empty bool) {
-	cost = unit
+func (s *search) disruption(n *cluster.Node) int64 {
+	cost := int64(unit)
 	for _, pod := range n.Pods {
 		if pack.Movable(pod) {
 			cost += s.podCost(pod)
 		}
 	}
-	return cost, cost <= unit
+	return cost
 }
 
 func (s *search) podCost(pod *cluster.Pod) int64 {
@@ -141,15 +141,8 @@ func (s *search) podCost(pod *cluster.Pod) int64 {
 	if pod.Class != nil {
 		priority = pod.Class.Priority
 	}
-	return podCost(deletion, priority)
-}
-
-func podCost(deletion, priority int32) int64 {
 	return min(max(unit+int64(deletion)*unit>>27+int64(priority)*unit>>25, 0), 10*unit)
 }
-
-// Absent reports whether a pod of that deletion cost and priority counts as none, so that a node with only such pods is empty.
-func Absent(deletionCost, priority int32) bool { return podCost(deletionCost, priority) == 0 }
 
 // blocksOf are the reasons for which the node is no candidate at all.
 func (s *search) blocksOf(n *nodeState) []Reason {

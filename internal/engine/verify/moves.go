@@ -84,7 +84,7 @@ func (c *moveChecker) mayGo() {
 				c.report("pool", name, "pool %s is static", n.Pool)
 			case pool.Policy == disrupt.WhenEmpty && m.Cause == disrupt.Underutilized:
 				c.report("policy", name, "pool %s only lets empty nodes go", n.Pool)
-			case m.Cause == disrupt.Empty && slices.ContainsFunc(n.Pods, func(pod *cluster.Pod) bool { return counts(pod) && c.cost(pod) > 0 }):
+			case m.Cause == disrupt.Empty && slices.ContainsFunc(n.Pods, counts):
 				c.report("policy", name, "is not empty")
 			}
 		}
@@ -243,12 +243,8 @@ func (c *moveChecker) places() {
 	after.Nodes, after.Pending = nil, nil
 	out := &plan.Plan{}
 	byNode := map[string]int{}
-	left := map[cluster.PodRef]bool{}
 	for i := range c.d.Moves {
 		m := &c.d.Moves[i]
-		for _, ref := range m.Left {
-			left[ref] = m.Cause == disrupt.Empty
-		}
 		out.NewNodes = append(out.NewNodes, m.NewNodes...)
 		for j := range m.NewNodes {
 			out.Price += m.NewNodes[j].Price
@@ -275,7 +271,7 @@ func (c *moveChecker) places() {
 			continue
 		}
 		for _, pod := range n.Pods {
-			if counts(pod) && !left[pod.PodRef] {
+			if counts(pod) {
 				after.Pending = append(after.Pending, pod)
 			}
 		}
