@@ -69,7 +69,7 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 // candidates makes what asks pods to avoid nodes that are due to go.
 func (d *deps) candidates(queue *disrupt.Queue, consolidation *disrupt.Loop) *disrupt.Candidates {
 	return &disrupt.Candidates{
-		Queue: queue, State: d.cache, Moves: consolidation.Last, Off: !d.SoftTaints, Synced: d.synced, Metrics: d.metrics, Log: d.logger("disruption.candidates"), Clock: d.clock(),
+		Queue: queue, State: d.cache, Moves: consolidation.Found, Off: !d.SoftTaints, Synced: d.synced, Metrics: d.metrics, Log: d.logger("disruption.candidates"), Clock: d.clock(),
 	}
 }
 

@@ -40,7 +40,7 @@ func (d *deps) settle() func([]cache.Room) {
 // recorded keeps a decision on pods together with the last one on consolidation, and lets the governor know what was
 // launched for whom.
 func (d *deps) recorded(x *record.Decision, consolidation *disrupt.Loop) {
-	x.Disruption = consolidation.Last()
+	x.Disruption = consolidation.Found()
 	var launched []disrupt.Launch
 	for _, c := range x.Claims {
 		node := &x.Plan.NewNodes[c.NewNode]

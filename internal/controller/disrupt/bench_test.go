@@ -90,7 +90,7 @@ func round(b *testing.B, nodes int, change bool) {
 			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}
 		},
 	}
-	l.engine, l.reporter = disrupt.NewEngine(), newReporter(l)
+	l.engine, l.reporter = disrupt.NewEngine(), newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	look := func() {
 		l.due, l.rest = time.Time{}, time.Time{}
 		if err := l.round(b.Context()); err != nil {
@@ -110,7 +110,7 @@ func round(b *testing.B, nodes int, change bool) {
 		}
 		look()
 	}
-	if d := l.Last(); len(d.Moves) > 0 {
+	if d := l.Found(); len(d.Moves) > 0 {
 		b.Errorf("%d moves: the cluster is not at rest", len(d.Moves))
 	}
 }

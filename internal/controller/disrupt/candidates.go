@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -23,8 +24,8 @@ import (
 const CandidateTaint = "kerf.sh/disruption-candidate"
 
 const (
-	// candidateAfter is for how long a node has to be part of moves before it gets the taint, and candidateFor for how long it
-	// may be part of none before it loses it: each is two writes to the node.
+	// candidateAfter is for how long a move has to stand before its nodes get the taint, and candidateFor for how long a node may
+	// be part of none before it loses it: each is two writes to the node.
 	candidateAfter, candidateFor = 5 * time.Second, 30 * time.Second
 	// candidateEvery is how often nodes are written to, and candidateWrites how many each time.
 	candidateEvery, candidateWrites = time.Second, 10
@@ -46,15 +47,13 @@ type Candidates struct {
 	Log     *slog.Logger
 	Clock   clock.WithTicker
 
-	moving map[string]stretch
+	// moving is when nodes were seen last to be part of a move that had stood for candidateAfter.
+	moving map[string]time.Time
 	// seen and decision are what the last round looked at, and next is when to look again though neither changes.
 	seen     *cluster.Snapshot
 	decision *disrupt.Decision
 	next     time.Time
 }
-
-// stretch is since when a node is part of moves, and since when it is no more; zero while it is.
-type stretch struct{ since, left time.Time }
 
 // NeedLeaderElection makes the manager start it on the leader only.
 func (c *Candidates) NeedLeaderElection() bool { return true }
@@ -79,7 +78,7 @@ func (c *Candidates) round(ctx context.Context) error {
 	var errs []error
 	writes := 0
 	for _, n := range snapshot.Nodes {
-		due := !c.Off && c.due(n, now)
+		due := !c.Off && c.due(n)
 		come := awaitsTurn(n) && (c.Off || c.come(n, turns, now))
 		if n.Claim == "" || n.Deleting || n.Leaving || due == bearsCandidate(n) && !come {
 			continue
@@ -106,54 +105,31 @@ func (c *Candidates) round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// follow notes which nodes are part of moves, and when that next makes a difference.
+// follow notes which nodes are part of moves that have stood for long enough.
 func (c *Candidates) follow(d *disrupt.Decision, now time.Time) {
-	in := map[string]bool{}
-	if d != nil {
-		for i := range d.Moves {
-			for _, name := range d.Moves[i].Nodes {
-				in[name] = true
-			}
-		}
-	}
 	if c.moving == nil {
-		c.moving = map[string]stretch{}
+		c.moving = map[string]time.Time{}
 	}
-	for name := range in {
-		s, ok := c.moving[name]
-		if !ok {
-			s.since = now
-		}
-		s.left = time.Time{}
-		c.moving[name] = s
+	maps.DeleteFunc(c.moving, func(_ string, seen time.Time) bool { return now.Sub(seen) >= candidateFor })
+	if d == nil {
+		return
 	}
-	for name, s := range c.moving {
-		switch {
-		case in[name]:
-		case s.left.IsZero():
-			s.left = now
-			c.moving[name] = s
-		case now.Sub(s.left) >= candidateFor:
-			delete(c.moving, name)
-			continue
-		}
-		for _, at := range []time.Time{s.since.Add(candidateAfter), s.left.Add(candidateFor)} {
-			if at.After(now) && at.Before(c.next) {
-				c.next = at
+	for i := range d.Moves {
+		if m := &d.Moves[i]; m.Stood >= candidateAfter {
+			for _, name := range m.Nodes {
+				c.moving[name] = now
 			}
 		}
 	}
 }
 
 // due reports whether pods should rather not go to the node.
-func (c *Candidates) due(n *cluster.Node, now time.Time) bool {
+func (c *Candidates) due(n *cluster.Node) bool {
 	if !n.Initialized || n.DoNotDisrupt {
 		return false
 	}
-	if s, ok := c.moving[n.Name]; ok && now.Sub(s.since) >= candidateAfter {
-		return true
-	}
-	return drifted(c.State.Claim(n.Claim))
+	_, moves := c.moving[n.Name]
+	return moves || drifted(c.State.Claim(n.Claim))
 }
 
 func bearsCandidate(n *cluster.Node) bool {

@@ -53,7 +53,7 @@ func TestNodesThatAreDueToGoAskToBeAvoided(t *testing.T) {
 				c := &Candidates{Queue: h.Queue, State: h.cache, Off: tc.off, Metrics: h.Metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 					Moves: func() *disrupt.Decision {
 						if time.Since(begun) < tc.moving {
-							return &disrupt.Decision{Moves: []disrupt.Move{{Nodes: []string{"node-c"}}}}
+							return &disrupt.Decision{Moves: []disrupt.Move{{Nodes: []string{"node-c"}, Stood: time.Since(begun)}}}
 						}
 						return &disrupt.Decision{}
 					}}

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -20,7 +18,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -165,7 +162,7 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 		if held, _ := intake.HeldUntil(p, now); held && !waived && p.DeletionTimestamp.IsZero() {
 			return "pod " + name + " asks not to be disrupted", nil
 		}
-		if f.apart() && busy(p) && !absent(p) {
+		if f.apart() && busy(p) {
 			return "pod " + name + " has just reached it", nil
 		}
 	}
@@ -180,15 +177,6 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 func busy(p *corev1.Pod) bool {
 	own := slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
 	return !own && p.DeletionTimestamp.IsZero() && intake.IsActive(p)
-}
-
-// absent reports whether a pod counts as none: a decision that its node is empty has seen it.
-func absent(p *corev1.Pod) bool {
-	cost, err := strconv.ParseInt(p.Annotations[karpv1.PodDeletionCostAnnotationKey], 10, 32)
-	if err != nil {
-		cost = 0 // as where constraints are read
-	}
-	return disrupt.Absent(int32(cost), ptr.Deref(p.Spec.Priority, 0))
 }
 
 // remove deletes the claim of a node.

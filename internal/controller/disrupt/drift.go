@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
@@ -60,7 +61,7 @@ type Drift struct {
 	seen   *cluster.Snapshot
 	marked int
 	again  time.Time
-	told   notices
+	told   *reporter
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -68,8 +69,13 @@ func (d *Drift) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (d *Drift) Start(ctx context.Context) error {
+	d.told = d.newReporter()
 	r := rounds{"disruption.drift", "replacing nodes that drifted", tick, d.Clock, d.Synced, d.Metrics, d.Log}
 	return r.run(ctx, func() error { return d.Round(ctx) })
+}
+
+func (d *Drift) newReporter() *reporter {
+	return newReporter(d.Queue.Client, d.State, d.Recorder, d.Metrics, d.Clock)
 }
 
 // Finished notes how a command ended.
@@ -97,7 +103,7 @@ func (d *Drift) Round(ctx context.Context) error {
 	}
 	return d.Queue.Alone(ctx, func() error {
 		begun := d.Clock.Now()
-		v := d.look(ctx)
+		v := d.look()
 		d.seen, d.marked = v.snapshot, marked
 		if !v.worthSearching() {
 			d.again = begun.Add(safety)
@@ -142,33 +148,23 @@ func drifted(claim *karpv1.NodeClaim) bool {
 // driftView is the cluster as a decision about drift sees it.
 type driftView struct {
 	view
-	now time.Time
 	// due are nodes of dynamic pools, in the order in which they go; static those of static ones, by pool.
 	due    []candidate
 	static map[string][]candidate
 	blocks map[string][]disrupt.Reason // by node
-	budget map[string]int              // how many may go of a pool; a pool without a bound is not there
+}
+
+// budget is how many drifted nodes of a pool may go now; bound is false where nothing limits that.
+func (v *driftView) budget(pool string) (left int, bound bool) {
+	if s := v.spending[pool]; s != nil {
+		left, bound = s.Left[karpv1.DisruptionReasonDrifted]
+	}
+	return left, bound
 }
 
 // look finds what drifted, and what stands against letting it go.
-func (d *Drift) look(ctx context.Context) *driftView {
-	v := &driftView{
-		view: view{snapshot: d.State.Snapshot(), pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}},
-		now:  d.Clock.Now(), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}, budget: map[string]int{},
-	}
-	var live []*karpv1.NodePool
-	for _, p := range d.State.Pools() {
-		if p.DeletionTimestamp == nil {
-			v.pools[p.Name], live = p, append(live, p)
-		}
-	}
-	v.spending = Spend(live, v.snapshot.Nodes, d.Queue.Busy, v.now)
-	for name, s := range v.spending {
-		if left, bound := s.Left[karpv1.DisruptionReasonDrifted]; bound {
-			v.budget[name] = left
-		}
-	}
-	standing := d.State.DisruptionConstraints()
+func (d *Drift) look() *driftView {
+	v := &driftView{view: *newView(d.State, d.Queue, d.State.Snapshot(), d.Clock.Now()), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.backoff.forget(v.now)
@@ -176,16 +172,15 @@ func (d *Drift) look(ctx context.Context) *driftView {
 		if n.Claim == "" {
 			continue
 		}
-		v.nodes[n.Name] = n
 		claim := d.State.Claim(n.Claim)
 		if !drifted(claim) {
 			continue
 		}
-		s := &subject{node: n, claim: claim, pool: v.pools[n.Pool], pods: standing.Nodes[n.Name], busy: d.Queue.Busy(n.Claim) || d.Queue.Awaited(n.Claim)}
-		s.leftAlone = d.LeftAlone != nil && d.LeftAlone(n.ProviderID)
+		s := v.subject(n, claim, d.Queue, d.LeftAlone)
 		v.blocks[n.Name] = s.eventual()
 		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {
-			d.told.pool(d, s.pool, v.now, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", until.UTC().Format(time.TimeOnly), why))
+			at := until.UTC().Format(time.TimeOnly)
+			d.poolWaits(s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
 			continue
 		}
 		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
@@ -199,13 +194,13 @@ func (d *Drift) look(ctx context.Context) *driftView {
 	for _, line := range v.static {
 		d.backoff.order(line, v.now)
 	}
-	d.tell(ctx, v)
+	d.tell(v)
 	return v
 }
 
 // tell says what stands against nodes that are due, and which pools' budgets are used up.
-func (d *Drift) tell(ctx context.Context, v *driftView) {
-	d.told.forget(v.snapshot.Nodes, v.pools)
+func (d *Drift) tell(v *driftView) {
+	d.told.forget()
 	short := map[string]bool{}
 	all := slices.Clone(v.due)
 	for _, line := range v.static {
@@ -217,10 +212,10 @@ func (d *Drift) tell(ctx context.Context, v *driftView) {
 		if len(blocks) == 0 {
 			eligible++
 		}
-		left, bound := v.budget[c.Pool]
+		left, bound := v.budget(c.Pool)
 		switch {
 		case len(blocks) > 0 && !passing(blocks[0].Code):
-			d.told.node(ctx, d, c.Going, v.now, blocks[0].Text())
+			d.nodeStays(v, c.Node, blocks[0])
 		case len(blocks) == 0 && bound && left == 0:
 			short[c.Pool] = true
 		}
@@ -228,14 +223,26 @@ func (d *Drift) tell(ctx context.Context, v *driftView) {
 	d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
 	for name := range short {
 		s, pool := v.spending[name], v.pools[name]
-		text := fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes)
-		if s.Used == 0 {
-			text = "drifted nodes wait: the disruption budget allows none to go now"
+		switch {
+		case s.Err != nil:
+			d.poolWaits(pool, "budget", s.Err.Error())
+		case s.Used == 0:
+			d.poolWaits(pool, "budget", "drifted nodes wait: the disruption budget allows none to go now")
+		default:
+			d.poolWaits(pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
-		if s.Err != nil {
-			text = s.Err.Error()
-		}
-		d.told.pool(d, pool, v.now, text)
+	}
+}
+
+// nodeStays says why a node that drifted stays.
+func (d *Drift) nodeStays(v *driftView, name string, why disrupt.Reason) {
+	d.told.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
+}
+
+// poolWaits says on a pool, if there is one, what its drifted nodes wait for.
+func (d *Drift) poolWaits(pool *karpv1.NodePool, gist, text string) {
+	if pool != nil {
+		d.told.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
 }
 
@@ -247,7 +254,7 @@ func passing(code disrupt.Code) bool {
 // worthSearching reports whether there is a node that nothing known so far stands against.
 func (v *driftView) worthSearching() bool {
 	may := func(c candidate) bool {
-		left, bound := v.budget[c.Pool]
+		left, bound := v.budget(c.Pool)
 		return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
 	}
 	if slices.ContainsFunc(v.due, may) {
@@ -273,12 +280,15 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	}
 	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
 	var commands []Command
-	sound := d.sound(v.problem, due, decision)
-	ids := newIDs(len(sound))
-	if len(sound) > 0 {
-		d.Record.of(v.problem, disrupt.Drifted, due, decision, sound, ids)
+	var moves []disrupt.Move
+	if len(decision.Moves) > 0 {
+		moves = sound(d.Metrics, d.Log, "drift", decision, decision.Moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
-	for i, m := range sound {
+	ids := newIDs(len(moves))
+	if len(moves) > 0 {
+		d.Record.of(v.problem, disrupt.Drifted, due, decision, moves, ids)
+	}
+	for i, m := range moves {
 		c := command(&m, &v.view)
 		c.ID = ids[i]
 		c.Eventual, c.Saving, c.Policy, c.Kind = true, 0, "", ""
@@ -286,7 +296,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	}
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; r.Code == disrupt.PodHasNoPlace || r.Code == disrupt.OthersFollow || r.Code == disrupt.NotLookedAt {
-			d.told.node(ctx, d, GoingNode(v.nodes[k.Node]), v.now, r.Text())
+			d.nodeStays(v, k.Node, r)
 		}
 	}
 	return d.start(ctx, commands)
@@ -294,27 +304,18 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 
 // start begins commands, several at a time, and returns how many were.
 func (d *Drift) start(ctx context.Context, commands []Command) (started int, err error) {
-	errs := make([]error, len(commands))
+	begun, errs := make([]bool, len(commands)), make([]error, len(commands))
 	g := guard.Group{Limit: starts}
 	for i, c := range commands {
 		g.Go("disruption.drift", func() error {
-			errs[i] = d.Metrics.Recover(d.Log, "disruption.drift", func() error { _, err := d.Queue.Start(ctx, c); return err })
+			begun[i], _, errs[i] = d.Queue.try(ctx, "disruption.drift", c)
 			return nil
 		})
 	}
 	_ = g.Wait() // each has its own
-	for i, err := range errs {
-		var refused *apply.RefusedError
-		switch {
-		case err == nil:
+	for i := range begun {
+		if begun[i] {
 			started++
-		case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
-			errs[i] = nil
-		case errors.As(err, &refused), moot(err):
-			if !undone(err) {
-				d.Log.Info("nodes that drifted were not replaced: the cluster has changed", "what", commands[i].String(), "why", err)
-			}
-			errs[i] = nil
 		}
 	}
 	return started, errors.Join(errs...)
@@ -323,34 +324,11 @@ func (d *Drift) start(ctx context.Context, commands []Command) (started int, err
 // rolling is the cluster with what is known of the nodes that are due.
 func (v *driftView) rolling(cl *pack.Problem) *disrupt.Problem {
 	v.shield(cl)
-	p := &disrupt.Problem{Cluster: cl}
-	for name, pool := range v.pools {
-		own := disrupt.Pool{Name: name, Policy: disrupt.Policy(pool.Spec.Disruption.ConsolidationPolicy), Static: pool.IsStatic()}
-		if left, bound := v.budget[name]; bound {
-			own.Allowed = map[disrupt.Cause]int{disrupt.Drifted: left}
-		}
-		p.Pools = append(p.Pools, own)
-	}
+	p := &disrupt.Problem{Cluster: cl, Pools: v.poolsOf()}
 	for _, n := range cl.Nodes {
 		if n.Claim != "" {
 			p.Nodes = append(p.Nodes, disrupt.Node{Name: n.Name, Blocks: v.blocks[n.Name]})
 		}
 	}
 	return p
-}
-
-// sound are the moves that an independent check finds nothing wrong with.
-func (d *Drift) sound(p *disrupt.Problem, due []string, decision *disrupt.Decision) []disrupt.Move {
-	if len(decision.Moves) == 0 {
-		return nil
-	}
-	wrong := verify.Replace(p, disrupt.Drifted, due, decision)
-	if len(wrong) == 0 {
-		return decision.Moves
-	}
-	for _, w := range wrong {
-		d.Metrics.Disruption.Violations.Inc()
-		d.Log.Error("a decision on drift failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", decision.Generation)
-	}
-	return innocent(decision.Moves, wrong)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
@@ -51,7 +52,7 @@ func (h *testCluster) drift() *Drift {
 			return bare, reasons, p, nil
 		},
 	}
-	h.Finished = d.Finished
+	d.told, h.Finished = d.newReporter(), d.Finished
 	return d
 }
 
@@ -375,7 +376,7 @@ func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
 		d.Metrics = h.Metrics
 		p := &disrupt.Problem{Cluster: &pack.Problem{}}
 		wrong := &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Drifted, Nodes: []string{"nobody"}}}}
-		if moves := d.sound(p, []string{"nobody"}, wrong); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
+		if moves := sound(d.Metrics, d.Log, "drift", wrong, wrong.Moves, verify.Replace(p, disrupt.Drifted, []string{"nobody"}, wrong)); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
 			t.Errorf("%d moves are carried out, and %v are counted", len(moves), testutil.ToFloat64(h.Metrics.Disruption.Violations))
 		}
 	})

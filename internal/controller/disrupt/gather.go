@@ -2,6 +2,8 @@ package disrupt
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,49 +27,62 @@ type LoopState interface {
 	DisruptionConstraints() *cache.DisruptionConstraints
 }
 
-// view is the cluster as a decision on consolidation sees it.
+// view is the cluster as a decision on disruption sees it.
 type view struct {
 	snapshot *cluster.Snapshot
 	problem  *disrupt.Problem
 	pools    map[string]*karpv1.NodePool
 	spending map[string]*Spending
-	nodes    map[string]*cluster.Node
-	loose    bool          // much of what the cluster costs is of no use
-	invalid  []*corev1.Pod // whose annotation do-not-disrupt can't be read
-	timed    []*corev1.Pod // that it holds for a time
+	nodes    map[string]*cluster.Node // that are Kerf's
+	standing *cache.DisruptionConstraints
+	loose    bool // much of what the cluster costs is of no use
+	now      time.Time
 	// next is when something changes by itself, zero when that is not known.
 	next time.Time
 }
 
+// newView is what a decision of either loop begins with.
+func newView(state LoopState, q *Queue, snapshot *cluster.Snapshot, now time.Time) *view {
+	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, standing: state.DisruptionConstraints(), now: now}
+	var live []*karpv1.NodePool
+	for _, p := range state.Pools() {
+		if p.DeletionTimestamp == nil {
+			v.pools[p.Name], live = p, append(live, p)
+		}
+	}
+	for _, n := range snapshot.Nodes {
+		if n.Claim != "" {
+			v.nodes[n.Name] = n
+		}
+	}
+	v.spending = Spend(live, snapshot.Nodes, q.Busy, now)
+	return v
+}
+
+// subject is a node with what is known of it.
+func (v *view) subject(n *cluster.Node, claim *karpv1.NodeClaim, q *Queue, leftAlone func(providerID string) bool) *subject {
+	return &subject{
+		node: n, claim: claim, pool: v.pools[n.Pool], pods: v.standing.Nodes[n.Name], busy: q.Busy(n.Claim) || q.Awaited(n.Claim),
+		leftAlone: leftAlone != nil && leftAlone(n.ProviderID), loose: v.loose, now: v.now,
+	}
+}
+
 // gather makes the problem of the newest state.
 func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
-	now := l.Clock.Now()
-	standing := l.State.DisruptionConstraints()
-	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, invalid: standing.Invalid, timed: standing.Timed, next: standing.Next}
-	var live []*karpv1.NodePool
-	for _, p := range l.State.Pools() {
-		if p.DeletionTimestamp == nil {
-			v.pools[p.Name] = p
-			live = append(live, p)
-		}
-	}
-	if last := l.Last(); last != nil {
+	v := newView(l.State, l.Queue, snapshot, l.Clock.Now())
+	v.next = v.standing.Next
+	if last := l.Found(); last != nil {
 		v.loose = last.Spare*100 >= last.After*loosePercent
 	}
+	v.loose = v.loose || l.without("hold")
 	problem := l.Problem(ctx, snapshot)
-	v.spending = Spend(live, snapshot.Nodes, l.Queue.Busy, now)
-	v.problem = &disrupt.Problem{Cluster: problem, DeletionCosts: standing.DeletionCosts, Options: l.Options}
-	for _, p := range live {
-		v.problem.Pools = append(v.problem.Pools, poolOf(p, v.spending[p.Name]))
-	}
+	v.problem = &disrupt.Problem{Cluster: problem, Pools: v.poolsOf(), DeletionCosts: v.standing.DeletionCosts, Options: l.Options}
 	for _, n := range problem.Nodes {
-		if n.Claim == "" {
-			continue
+		if n.Claim != "" {
+			v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n))
 		}
-		v.nodes[n.Name] = n
-		v.problem.Nodes = append(v.problem.Nodes, l.consider(v, n, standing.Nodes[n.Name], now))
 	}
-	l.survival.see(problem.Nodes, l.Queue.Awaited, now)
+	l.survival.see(problem.Nodes, l.Queue.Awaited, v.now)
 	v.problem.Options.SavingsHorizon, v.problem.Options.Survival = l.survival.horizon, l.survival.curve
 	if l.without("survival") {
 		v.problem.Options.Survival = nil
@@ -79,25 +94,28 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	return v
 }
 
-func poolOf(p *karpv1.NodePool, s *Spending) disrupt.Pool {
-	out := disrupt.Pool{Name: p.Name, Policy: disrupt.Policy(p.Spec.Disruption.ConsolidationPolicy), Static: p.IsStatic(), Allowed: map[disrupt.Cause]int{}}
-	for _, cause := range []disrupt.Cause{disrupt.Empty, disrupt.Underutilized} {
-		if left, bound := s.Left[karpv1.DisruptionReason(cause)]; bound {
-			out.Allowed[cause] = left
+// poolsOf are the pools as a decision is told of them, by name.
+func (v *view) poolsOf() []disrupt.Pool {
+	var out []disrupt.Pool
+	for _, name := range slices.Sorted(maps.Keys(v.pools)) {
+		p := v.pools[name]
+		own := disrupt.Pool{Name: name, Policy: disrupt.Policy(p.Spec.Disruption.ConsolidationPolicy), Static: p.IsStatic(), Allowed: map[disrupt.Cause]int{}}
+		for reason, left := range v.spending[name].Left {
+			own.Allowed[disrupt.Cause(reason)] = left
 		}
+		out = append(out, own)
 	}
 	return out
 }
 
 // consider says what is known of a node beyond the cluster.
-func (l *Loop) consider(v *view, n *cluster.Node, pods cache.NodeConstraints, now time.Time) disrupt.Node {
-	s := &subject{node: n, claim: l.State.Claim(n.Claim), pool: v.pools[n.Pool], pods: pods, busy: l.Queue.Busy(n.Claim) || l.Queue.Awaited(n.Claim),
-		leftAlone: l.LeftAlone != nil && l.LeftAlone(n.ProviderID), loose: v.loose || l.without("hold"), now: now}
+func (l *Loop) consider(v *view, n *cluster.Node) disrupt.Node {
+	s := v.subject(n, l.State.Claim(n.Claim), l.Queue, l.LeftAlone)
 	blocks, next, soon := s.blocks()
 	if !next.IsZero() && (v.next.IsZero() || next.Before(v.next)) {
 		v.next = next
 	}
-	return disrupt.Node{Name: n.Name, Blocks: blocks, Soon: soon, LifetimeLeft: s.lifetimeLeft(now)}
+	return disrupt.Node{Name: n.Name, Blocks: blocks, Soon: soon, LifetimeLeft: s.lifetimeLeft(v.now)}
 }
 
 // shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.

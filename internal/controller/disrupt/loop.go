@@ -3,7 +3,6 @@ package disrupt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -71,21 +69,14 @@ type Loop struct {
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 
-	mu          sync.Mutex
-	last, found *disrupt.Decision
+	mu    sync.Mutex
+	found *disrupt.Decision
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
-// Last is the last decision; nil before the first. It must not be changed.
-func (l *Loop) Last() *disrupt.Decision {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.last
-}
-
-// Found is the last decision with when it was made, and for how long its moves have stood; nil before the first. It must not be changed.
+// Found is the last decision, with when it was made and for how long its moves have stood; nil before the first. It must not be changed.
 func (l *Loop) Found() *disrupt.Decision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +102,7 @@ func (l *Loop) Launched(launched []Launch) {
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
-	l.reporter = newReporter(l)
+	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	r := rounds{"disruption", "deciding which nodes could go", tick, l.Clock, l.Synced, l.Metrics, l.Log}
 	return r.run(ctx, func() error { return l.Queue.Alone(ctx, func() error { return l.round(ctx) }) })
 }
@@ -151,9 +142,6 @@ func (l *Loop) round(ctx context.Context) error {
 	if len(d.Moves) == 0 && d.Next > 0 {
 		l.Options.Start, l.due = d.Next, began // there is more to be looked at
 	}
-	l.mu.Lock()
-	l.last = d
-	l.mu.Unlock()
 	l.measure(v, d)
 	l.reporter.about(v, d)
 	return l.act(ctx, v, d)
@@ -189,7 +177,10 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if wait > 0 && now.Add(wait).Before(l.due) {
 		l.due = now.Add(wait)
 	}
-	confirmed = l.checked(v.problem, d, confirmed)
+	if len(confirmed) == 0 {
+		return nil
+	}
+	confirmed = sound(l.Metrics, l.Log, "consolidation", d, confirmed, verify.Moves(v.problem, d))
 	if len(confirmed) == 0 {
 		return nil
 	}
@@ -230,37 +221,23 @@ func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	return out
 }
 
-// checked drops the moves that the independent check refuses.
-func (l *Loop) checked(p *disrupt.Problem, d *disrupt.Decision, moves []disrupt.Move) []disrupt.Move {
-	if len(moves) == 0 {
-		return nil
-	}
-	violations := verify.Moves(p, d)
-	if len(violations) == 0 {
-		return moves
-	}
-	for _, v := range violations {
-		l.Metrics.Disruption.Violations.Inc()
-		l.Log.Error("a decision on disruption failed its check; nothing of it is done that the check names; please report it", "violation", v.String(), "generation", d.Generation)
-	}
-	return innocent(moves, violations)
-}
-
 // start begins the commands of moves with the IDs given, several at a time.
 func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []string) error {
 	g := guard.Group{Limit: starts}
-	begun, errs := make([]string, len(moves)), make([]error, len(moves))
+	commands, refused, errs := make([]Command, len(moves)), make([]error, len(moves)), make([]error, len(moves))
+	begun := make([]bool, len(moves))
 	var noting sync.Mutex
 	for i := range moves {
-		c := command(&moves[i], v)
+		c := &commands[i]
+		*c = command(&moves[i], v)
 		c.ID = ids[i]
 		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
 			c.Hold = min(2*l.Options.Payback(&moves[i]), longestHold)
 		}
 		l.confirmation.Forget(moves[i].Nodes)
 		g.Go("disruption", func() error {
-			begun[i], errs[i] = l.begin(ctx, v, c)
-			if begun[i] != "" && moves[i].Cause == disrupt.Underutilized {
+			begun[i], refused[i], errs[i] = l.Queue.try(ctx, "disruption", *c)
+			if begun[i] && moves[i].Cause == disrupt.Underutilized {
 				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
 				noting.Lock()
 				defer noting.Unlock()
@@ -271,28 +248,12 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []s
 	}
 	errs = append(errs, g.Wait())
 	for i := range moves {
-		if begun[i] != "" {
+		switch {
+		case begun[i]:
 			l.reporter.approved(v, &moves[i])
+		case refused[i] != nil:
+			l.reporter.refused(v, commands[i], refused[i])
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// begin begins a command, and returns its name if it was begun.
-func (l *Loop) begin(ctx context.Context, v *view, c Command) (id string, err error) {
-	err = l.Metrics.Recover(l.Log, "disruption", func() error { id, err = l.Queue.Start(ctx, c); return err })
-	var refused *apply.RefusedError
-	switch {
-	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
-		return "", nil
-	case errors.As(err, &refused), moot(err):
-		if !undone(err) {
-			l.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
-		}
-		l.reporter.refused(v, c, err)
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("starting %s: %w", c.String(), err)
-	}
-	return id, nil
 }

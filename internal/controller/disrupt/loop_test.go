@@ -208,7 +208,7 @@ func TestWhatKeepsANode(t *testing.T) {
 				if said := h.eventsOf(tt.event); len(said) == 0 || !strings.Contains(said[0], tt.says) || len(said) > 4 {
 					t.Errorf("events %q", said)
 				}
-				if d := l.Last(); d == nil || len(d.Kept) != 1 || len(d.Kept[0].Reasons) == 0 {
+				if d := l.Found(); d == nil || len(d.Kept) != 1 || len(d.Kept[0].Reasons) == 0 {
 					t.Errorf("the decision does not say why: %+v", d)
 				}
 				h.end()

@@ -1,11 +1,13 @@
 package disrupt
 
 import (
+	"log/slog"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
@@ -59,6 +61,15 @@ func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
 		}
 	}
 	return out
+}
+
+// sound are the moves of a decision that an independent check finds nothing wrong with.
+func sound(metrics *obs.Metrics, log *slog.Logger, about string, d *disrupt.Decision, moves []disrupt.Move, wrong []verify.Violation) []disrupt.Move {
+	for _, w := range wrong {
+		metrics.Disruption.Violations.Inc()
+		log.Error("a decision on "+about+" failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", d.Generation)
+	}
+	return innocent(moves, wrong)
 }
 
 // innocent are the moves that no violation names.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -252,23 +251,6 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	q.begun(f)
 	q.execute(f)
 	return f.id, nil
-}
-
-// undoneError is of a command whose begin is in the log, and so is that it was taken back.
-type undoneError struct{ error }
-
-// Unwrap is why.
-func (e *undoneError) Unwrap() error { return e.error }
-
-// undone reports whether an error of Start is in the log.
-func undone(err error) bool {
-	var u *undoneError
-	return errors.As(err, &u)
-}
-
-// moot reports whether a command could not begin because one of its nodes had gone, or was part of another one.
-func moot(err error) bool {
-	return errors.Is(err, errGone) || errors.Is(err, errOtherMark) || apierrors.IsNotFound(err)
 }
 
 // admit enters a command unless one of its nodes is part of another.

@@ -562,6 +562,7 @@ func TestAnotherControllersLeftoverIsCleared(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.start()
+		time.Sleep(2*sweepEvery + time.Second)
 		if h.marked(g) {
 			t.Error("the taint and the reason are still there")
 		}

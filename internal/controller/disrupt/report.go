@@ -9,10 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
@@ -23,25 +26,30 @@ import (
 // sayAgain is the least time between two events that say the same of one node.
 const sayAgain = 15 * time.Minute
 
-// reporter tells nodes and claims why they stay. An event is a write to the API, and a decision about a thousand nodes must
+// reporter tells nodes and claims why they stay, and pools and pods what concerns them. An event is a write to the API, and a decision about a thousand nodes must
 // not become a thousand writes: each sentence is said once in a while, and only so many in a second. The rest is in the
 // decision, which kerf explain shows.
+//
+// Concurrency: none; each loop has its own.
 type reporter struct {
-	l *Loop
-	// said is when sentences were said of nodes: one that is true every other time is no news.
+	client   client.Reader
+	state    LoopState
+	recorder record.EventRecorder
+	metrics  *obs.Metrics
+	clock    clock.PassiveClock
+	// said is when sentences were said: one that is true every other time is no news.
 	said map[sentence]time.Time
-	// others are pools and pods, each with what was said of it.
-	others map[types.UID]notice
 	// timed are the pods that were held for a time when it was last looked.
 	timed map[types.UID]cluster.PodRef
 	limit *rate.Limiter
 }
 
-// sentence is one of a node.
-type sentence struct{ node, reason, key string }
+// sentence is one about a node, by its name, or about a pool or a pod, by its UID. Those of an event's reason with the same gist
+// are the same.
+type sentence struct{ about, reason, gist string }
 
-func newReporter(l *Loop) *reporter {
-	return &reporter{l: l, said: map[sentence]time.Time{}, others: map[types.UID]notice{}, limit: rate.NewLimiter(5, 50)}
+func newReporter(c client.Reader, state LoopState, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
+	return &reporter{client: c, state: state, recorder: recorder, metrics: metrics, clock: clock, said: map[sentence]time.Time{}, limit: rate.NewLimiter(5, 50)}
 }
 
 // eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
@@ -67,7 +75,7 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 				held[v.nodes[k.Node].Pool]++
 			}
 			if reason := eventReason(r.Code); reason != "" {
-				t.node(v, k.Node, reason, r)
+				t.node(v, k.Node, reason, "it stays", r)
 				break
 			}
 		}
@@ -81,18 +89,18 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
-	for _, p := range v.invalid {
+	for _, p := range v.standing.Invalid {
 		value := p.Annotations[karpv1.DoNotDisruptAnnotationKey]
 		t.other(p, p.UID, corev1.EventTypeWarning, events.InvalidDoNotDisruptAnnotation, value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
 	}
-	now := t.l.Clock.Now()
-	for _, p := range v.timed {
+	now := t.clock.Now()
+	for _, p := range v.standing.Timed {
 		if held, until := intake.HeldUntil(p, now); held {
 			end := until.UTC().Format(time.RFC3339)
 			t.other(p, p.UID, corev1.EventTypeNormal, events.DoNotDisruptUntil, end, "its annotation keeps it and its node from disruption until "+end)
 		}
 	}
-	t.elapsed(v.timed, now)
+	t.elapsed(v.standing.Timed, now)
 	t.forget()
 }
 
@@ -107,7 +115,7 @@ func (t *reporter) elapsed(held []*corev1.Pod, now time.Time) {
 		if _, still := t.timed[uid]; still {
 			continue
 		}
-		p := t.l.State.Pod(ref)
+		p := t.state.Pod(ref)
 		if p == nil || p.DeletionTimestamp != nil {
 			continue
 		}
@@ -145,53 +153,50 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 		}
 		text := "the policy Balanced accepts a consolidation that saves " + plan.Dollars(m.Saving) + "/h: " + m.Why
 		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, func() string { return text })
-		if !pools[n.Pool] && t.limit.AllowN(t.l.Clock.Now(), 1) {
-			t.l.Recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)
+		if !pools[n.Pool] && t.limit.AllowN(t.clock.Now(), 1) {
+			t.recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)
 		}
 		pools[n.Pool] = true
 	}
 }
 
-// other says a sentence about a pool or a pod, unless it was said lately. Sentences with the same gist are the same.
+// other says a sentence about a pool or a pod, unless it was said lately.
 func (t *reporter) other(o runtime.Object, uid types.UID, eventType, reason, gist, message string) {
-	now := t.l.Clock.Now()
-	if last := t.others[uid]; last.text == gist && now.Sub(last.at) < sayAgain || !t.limit.AllowN(now, 1) {
-		return
+	if t.news(sentence{string(uid), reason, gist}, 1) {
+		t.recorder.Event(o, eventType, reason, message)
 	}
-	t.others[uid] = notice{gist, now}
-	t.l.Recorder.Event(o, eventType, reason, message)
+}
+
+// news reports whether a sentence was not said lately and may be said now, by so many events; then it is taken to be said.
+func (t *reporter) news(what sentence, events int) bool {
+	now := t.clock.Now()
+	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !t.limit.AllowN(now, events) {
+		return false
+	}
+	t.said[what] = now
+	return true
 }
 
 // forget drops what may be said again.
 func (t *reporter) forget() {
-	now := t.l.Clock.Now()
+	now := t.clock.Now()
 	for what, last := range t.said {
 		if now.Sub(last) >= sayAgain {
 			delete(t.said, what)
 		}
 	}
-	for uid, last := range t.others {
-		if now.Sub(last.at) >= sayAgain {
-			delete(t.others, uid)
-		}
-	}
 }
 
-// node says a sentence about a node, on it and on its claim, unless it was said lately.
-func (t *reporter) node(v *view, name, reason string, why disrupt.Reason) {
-	t.say(v, name, reason, string(why.Code)+why.Pod, func() string { return "it stays: " + why.Text() })
+// node says why a node stays, on it and on its claim, unless it was said lately.
+func (t *reporter) node(v *view, name, reason, stays string, why disrupt.Reason) {
+	t.say(v, name, reason, string(why.Code)+why.Pod, func() string { return stays + ": " + why.Text() })
 }
 
-// say is node for any sentence; those of an event's reason with the same key are the same. It is worded only if it is said: most
-// sentences of a round were said in one before.
-func (t *reporter) say(v *view, name, reason, key string, message func() string) {
-	now := t.l.Clock.Now()
-	what := sentence{name, reason, key}
-	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !t.limit.AllowN(now, 2) {
-		return
+// say is node for any sentence. It is worded only if it is said: most sentences of a round were said in one before.
+func (t *reporter) say(v *view, name, reason, gist string, message func() string) {
+	if t.news(sentence{name, reason, gist}, 2) {
+		t.both(v, name, reason, message())
 	}
-	t.said[what] = now
-	t.both(v, name, reason, message())
 }
 
 func (t *reporter) both(v *view, name, reason, message string) {
@@ -201,14 +206,14 @@ func (t *reporter) both(v *view, name, reason, message string) {
 	}
 	var objects []runtime.Object
 	node := &corev1.Node{}
-	if err := t.l.Client.Get(context.Background(), client.ObjectKey{Name: n.Name}, node); err == nil {
+	if err := t.client.Get(context.Background(), client.ObjectKey{Name: n.Name}, node); err == nil {
 		objects = append(objects, node)
 	}
-	if claim := t.l.State.Claim(n.Claim); claim != nil {
+	if claim := t.state.Claim(n.Claim); claim != nil {
 		objects = append(objects, claim.DeepCopy())
 	}
 	for _, o := range objects {
-		t.l.Recorder.Event(o, corev1.EventTypeNormal, reason, message)
+		t.recorder.Event(o, corev1.EventTypeNormal, reason, message)
 	}
 }
 
@@ -228,8 +233,8 @@ func (t *reporter) dropped(v *view, d *disrupt.Decision, nodes []string) {
 		if n := v.nodes[name]; n == nil || n.Deleting || n.Leaving || !kept {
 			continue
 		}
-		t.l.Metrics.Disruption.FailedValidations.WithLabelValues("single").Inc()
-		if t.limit.AllowN(t.l.Clock.Now(), 2) {
+		t.metrics.Disruption.FailedValidations.WithLabelValues("single").Inc()
+		if t.limit.AllowN(t.clock.Now(), 2) {
 			t.both(v, name, events.ConsolidationRejected, "it was to go, and stays: "+text)
 		}
 	}
@@ -237,8 +242,8 @@ func (t *reporter) dropped(v *view, d *disrupt.Decision, nodes []string) {
 
 // refused tells that a command could not be begun.
 func (t *reporter) refused(v *view, c Command, err error) {
-	t.l.Metrics.Disruption.FailedValidations.WithLabelValues(c.Kind).Inc()
-	if t.limit.AllowN(t.l.Clock.Now(), 2) {
+	t.metrics.Disruption.FailedValidations.WithLabelValues(c.Kind).Inc()
+	if t.limit.AllowN(t.clock.Now(), 2) {
 		t.both(v, c.Nodes[0].Node, events.ConsolidationRejected, fmt.Sprintf("it was to go, and stays: %v", err))
 	}
 }

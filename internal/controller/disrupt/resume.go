@@ -2,14 +2,12 @@ package disrupt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -20,8 +18,8 @@ import (
 const stale = time.Minute
 
 // resume takes over what a former leader had begun. A command whose replacements are all there goes on; one that died
-// before is taken back, and so is one that another controller has taken back in between. Marks that belong to no command are removed: a mark without an order, and the reason on a claim
-// whose node bears no mark, with the taint that came with it. One that can't be removed now holds up nothing; see sweep.
+// before is taken back, and so is one that another controller has taken back in between. Marks that belong to no command are
+// left for the sweep.
 func (q *Queue) resume(ctx context.Context) error {
 	var nodes corev1.NodeList
 	if err := q.APIReader.List(ctx, &nodes); err != nil {
@@ -42,52 +40,36 @@ func (q *Queue) resume(ctx context.Context) error {
 	found := map[string]*execution{}
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
-		claim := byID[node.Spec.ProviderID]
-		if node.Spec.ProviderID == "" {
-			claim = nil
-		}
-		switch {
-		case intake.Leaving(node):
-			q.adopt(found, node, claim)
-		case forgotten(node, claim):
-			if err := q.heal(ctx, node, claim); err != nil {
-				q.Log.Error("removing a mark that belongs to no disruption failed; it is tried again", "node", node.Name, "error", err)
-			}
+		if intake.Leaving(node) {
+			q.adopt(found, node, byID[node.Spec.ProviderID])
 		}
 	}
 	q.takeOver(ctx, found, replacements)
 	return nil
 }
 
-// adopt adds a marked node to the command that it is part of.
+// adopt adds a marked node to the command that it is part of. A mark that does not say how to go on is left for the sweep.
 func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *karpv1.NodeClaim) {
 	o, ok := readOrder(node)
 	id := node.Annotations[index.CommandAnnotation]
-	key := id
 	if !ok || id == "" || claim == nil {
-		key = "?" + node.Name // nothing tells how to go on: it is taken back by itself
+		return
 	}
-	f := found[key]
+	f := found[id]
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
 		f = &execution{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
 		f.Cause = karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation])
 		f.Policy, f.Kind, f.Eventual = o.Policy, o.Kind, o.Eventual
 		f.Why = "taken over from a former leader"
-		if key != id {
-			f.failed = "its mark does not say how to go on"
-		}
-		found[key] = f
+		found[id] = f
+	}
+	if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Message != "" {
+		f.Why = c.Message
 	}
 	g := Going{
-		Node: node.Name, Pool: node.Labels[karpv1.NodePoolLabelKey], InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
+		Node: node.Name, Claim: claim.Name, Pool: node.Labels[karpv1.NodePoolLabelKey], InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
 		Zone: node.Labels[corev1.LabelTopologyZone], CapacityType: node.Labels[karpv1.CapacityTypeLabelKey],
-	}
-	if claim != nil {
-		g.Claim = claim.Name
-		if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Message != "" {
-			f.Why = c.Message
-		}
 	}
 	if f.failed == "" && !hasTaint(node) {
 		// The mark and the taint are written as one. Karpenter takes the taint off when it starts, and leaves the mark: since
@@ -104,15 +86,13 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 	q.ctx, q.executions = ctx, map[string]*execution{}
 	for _, f := range found {
 		for _, g := range f.Nodes {
-			if g.Claim != "" {
-				q.executions[g.Claim] = f
-			}
+			q.executions[g.Claim] = f
 		}
 	}
 	q.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(found)) {
-		f := found[key]
-		f.claims = slices.Clone(replacements[key])
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		f := found[id]
+		f.claims = slices.Clone(replacements[id])
 		slices.Sort(f.claims)
 		q.await(f)
 		switch {
@@ -127,26 +107,4 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 		q.Log.Info("took over a disruption", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 		q.execute(f)
 	}
-}
-
-// heal removes a taint that came with the reason on the node's claim, and the reason: another controller, or an earlier
-// release, had begun and forgot. A taint without such a reason is somebody else's and stays.
-func (q *Queue) heal(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
-	_, err := q.editNode(ctx, q.APIReader, node.Name, func(n *corev1.Node) error {
-		if intake.Leaving(n) || !n.DeletionTimestamp.IsZero() {
-			return errGone
-		}
-		n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOurTaint)
-		return nil
-	})
-	if errors.Is(err, errGone) {
-		return nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	if err := q.unmarkClaim(ctx, Going{Claim: claim.Name}); !errors.Is(err, errGone) {
-		return err
-	}
-	return nil
 }

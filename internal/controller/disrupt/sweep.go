@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +18,8 @@ import (
 // sweepEvery is how often marks and replacements are looked for that no command stands behind.
 const sweepEvery = time.Minute
 
-// sweep takes off marks that no command stands behind: a write of the former leader came after this one had looked, or what
-// it had left could not be fixed then. They must have been there at the sweep before, by their nodes' names: a command that
+// sweep takes off marks that no command stands behind: one that does not say how to go on, the reason on a claim whose node bears
+// no mark, with the taint that came with it, or a write of the former leader that came after this one had looked. They must have been there at the sweep before, by their nodes' names: a command that
 // has just ended leaves its marks to nodes whose deletion may not show yet. Replacements that no command waits for are given
 // back in the same way, as far as nothing can have reached them: one came to exist after its creation had seemed to fail, or
 // after the leader that asked for it had ended. It returns what to look at next time.
@@ -82,6 +83,28 @@ func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 		g.Claim = claim.Name
 	}
 	return q.unmark(ctx, node.Annotations[index.CommandAnnotation], g)
+}
+
+// heal removes a taint that came with the reason on the node's claim, and the reason: another controller, or an earlier
+// release, had begun and forgot. A taint without such a reason is somebody else's and stays.
+func (q *Queue) heal(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
+	_, err := q.editNode(ctx, q.APIReader, node.Name, func(n *corev1.Node) error {
+		if intake.Leaving(n) || !n.DeletionTimestamp.IsZero() {
+			return errGone
+		}
+		n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOurTaint)
+		return nil
+	})
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("node %s: %w", node.Name, err)
+	}
+	if err := q.unmarkClaim(ctx, Going{Claim: claim.Name}); !errors.Is(err, errGone) {
+		return err
+	}
+	return nil
 }
 
 // managed are the claims that are Kerf's, by provider ID.

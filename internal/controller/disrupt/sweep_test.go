@@ -102,7 +102,7 @@ func TestAMarkThatSaysNothingIsTakenOff(t *testing.T) {
 					edit(n)
 				})
 				h.start()
-				time.Sleep(2 * look)
+				time.Sleep(2*sweepEvery + time.Second)
 				if n := h.node(g.Node); intake.Leaving(n) || hasTaint(n) || h.deleting("c1") {
 					t.Errorf("annotations %v, taints %v", n.Annotations, n.Spec.Taints)
 				}

@@ -51,7 +51,7 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
 		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
-		l.reporter = newReporter(l)
+		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
 		for _, n := range v.snapshot.Nodes {
 			v.nodes[n.Name] = n
@@ -93,7 +93,7 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		h.Launcher = &slowFor{h.Launcher, beginWithin / 2}
 		begun := time.Now()
 		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
-		l.reporter = newReporter(l)
+		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
 		}
@@ -131,19 +131,17 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	events := record.NewFakeRecorder(10_000)
-	l := &Loop{Recorder: events, Clock: now}
-	talk := newReporter(l)
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
-	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, spending: map[string]*Spending{"default": {}}, nodes: map[string]*cluster.Node{"n": {Name: "n", Pool: "default"}}}
+	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, standing: &cache.DisruptionConstraints{}, spending: map[string]*Spending{"default": {}}, nodes: map[string]*cluster.Node{"n": {Name: "n", Pool: "default"}}}
 	for i := range 60 {
-		v.invalid = append(v.invalid, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{karpv1.DoNotDisruptAnnotationKey: "maybe"}}})
+		v.standing.Invalid = append(v.standing.Invalid, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i), UID: types.UID(fmt.Sprint(i)), Annotations: map[string]string{karpv1.DoNotDisruptAnnotationKey: "maybe"}}})
 	}
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	l.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).Build()
-	l.State = cache.New(cache.Options{})
+	nodes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).Build()
+	talk := newReporter(nodes, cache.New(cache.Options{}), events, nil, now)
 	for i := range 600 {
 		v.spending["default"].Used, v.spending["default"].Nodes = i, 1000 // the figures change all the time
 		talk.about(v, &disrupt.Decision{Kept: []disrupt.Kept{{Node: "n", Reasons: []disrupt.Reason{{Code: disrupt.BudgetUsed}, {Code: []disrupt.Code{disrupt.NotCheaper, disrupt.NotPaidBack}[i%2]}}}}})
@@ -161,7 +159,7 @@ func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 		t.Error("what was said already took the turn of others")
 	}
 	now.Step(sayAgain)
-	if talk.forget(); len(talk.others)+len(talk.said) != 0 {
-		t.Errorf("%d are remembered for no reason", len(talk.others)+len(talk.said))
+	if talk.forget(); len(talk.said) != 0 {
+		t.Errorf("%d are remembered for no reason", len(talk.said))
 	}
 }

@@ -21,11 +21,13 @@ type Pricer struct {
 	known map[*Node]*Node
 }
 
-// Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be launched any more still tells what it costs.
+// Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be launched
+// any more still tells what it costs. Where a node's own pool does not offer its type, as a static one that is not among the
+// pools that are launched from, the least counts that it costs by any other.
 //
-// Cost: one look-up per node.
+// Cost: one look-up per node; one per pool for a node of which neither it nor its pool tells the price.
 func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
-	types := map[string]map[string]*catalog.Type{}
+	types := byPool{}
 	for _, p := range pools {
 		byName := make(map[string]*catalog.Type, len(p.Types))
 		for _, t := range p.Types {
@@ -39,7 +41,7 @@ func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
 		if of := types[n.Pool]; n.InstanceType == "" && len(n.Requirements) > 0 {
 			out[i] = x.with(n, n.Price, leastAttached(n, of))
 		} else {
-			out[i] = x.priced(n, of[n.InstanceType])
+			out[i] = x.priced(n, of[n.InstanceType], types)
 		}
 		if out[i] != n {
 			known[n] = out[i]
@@ -49,18 +51,38 @@ func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
 	return out
 }
 
-func (x *Pricer) priced(n *Node, t *catalog.Type) *Node {
-	if t == nil {
-		return n
+// byPool are types by their pool and their name.
+type byPool map[string]map[string]*catalog.Type
+
+func (x *Pricer) priced(n *Node, t *catalog.Type, types byPool) *Node {
+	price, limits, known := n.Price, n.AttachLimits, false
+	if t != nil {
+		if own, ok := PriceOf(n, t, x.Least); ok {
+			price, known = own, true
+		}
+		if limits == nil {
+			limits = t.AttachLimits
+		}
 	}
-	price, limits := n.Price, n.AttachLimits
-	if known, ok := PriceOf(n, t, x.Least); ok {
-		price = known
-	}
-	if limits == nil {
-		limits = t.AttachLimits
+	if !known && price == 0 && n.Pool != "" {
+		price = x.elsewhere(n, types)
 	}
 	return x.with(n, price, limits)
+}
+
+// elsewhere is the least that the node's offering costs by the types of any pool; 0 where none has it.
+func (x *Pricer) elsewhere(n *Node, types byPool) catalog.MicroUSD {
+	least := catalog.MicroUSD(0)
+	for _, of := range types {
+		t := of[n.InstanceType]
+		if t == nil {
+			continue
+		}
+		if price, ok := PriceOf(n, t, x.Least); ok && (least == 0 || price < least) {
+			least = price
+		}
+	}
+	return least
 }
 
 // with is the node with the price and the limits; the same pointer as the last time if they are the same.

@@ -29,7 +29,9 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 		"in a dearer zone":                     {node("default", "b", catalog.OnDemand), 110},
 		"spot that can't be launched any more": {node("default", "a", catalog.Spot), 30},
 		"without a price":                      {node("default", "c", catalog.OnDemand), 0},
-		"of a pool that is not known":          {node("other", "a", catalog.OnDemand), 0},
+		"of a pool that is not launched from":  {node("fixed", "a", catalog.OnDemand), 100},
+		"of a type that nobody offers":         {&cluster.Node{Name: "n", Pool: "default", InstanceType: "gone", Zone: "a", CapacityType: catalog.OnDemand}, 0},
+		"of no pool":                           {node("", "a", catalog.OnDemand), 0},
 		"out of the cheapest reservation, when it does not say which": {node("default", "a", catalog.Reserved), 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func searchAround(p *Problem, q *pack.Questions) []*search {
 // searchExplained is searchAll, and what is said of the nodes that stay: that asks questions as well, and they may be broken, too.
 func searchExplained(p *Problem, q *pack.Questions) []*search {
 	found := searchAll(p, q)
-	choose(found).explain()
+	choose(found).priceTheGate()
 	return found
 }
 

@@ -130,32 +130,3 @@ func TestNothingToDecideIsNotAnError(t *testing.T) {
 		})
 	}
 }
-
-func TestNodesArePricedByTheCatalog(t *testing.T) {
-	for name, tc := range map[string]struct {
-		spoil func(*disrupt.Problem)
-		want  catalog.MicroUSD
-	}{
-		"a node with a price of its own":         {func(*disrupt.Problem) {}, 200_000},
-		"a node of a pool that is launched from": {func(p *disrupt.Problem) { p.Cluster.Nodes[0].Price = 0 }, 300_000},
-		"a node of a static pool, which is not": {func(p *disrupt.Problem) {
-			p.Cluster.Nodes[0].Price, p.Cluster.Nodes[0].Pool = 0, "fixed"
-			p.Pools = append(p.Pools, disrupt.Pool{Name: "fixed", Static: true})
-		}, 300_000},
-		"a node of a type that nobody lists": {func(p *disrupt.Problem) {
-			p.Cluster.Nodes[0].Price, p.Cluster.Nodes[0].InstanceType = 0, "gone"
-		}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := lone(typeOf("old", 4, way{"a", catalog.OnDemand, 300_000}, way{"b", catalog.OnDemand, 250_000}))
-			tc.spoil(p)
-			d := disrupt.Decide(p)
-			for _, v := range verify.Moves(p, d) {
-				t.Error(v)
-			}
-			if d.Before != tc.want {
-				t.Errorf("costs %d, want %d\n%s", d.Before, tc.want, d)
-			}
-		})
-	}
-}

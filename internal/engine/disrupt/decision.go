@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -51,8 +50,6 @@ type Move struct {
 	NewNodes []plan.NewNode `json:"newNodes,omitempty"`
 	// Placements of pods on nodes that stay.
 	Placements []plan.Placement `json:"placements,omitempty"`
-	// Left are pods without a place that count as absent, because their deletion cost says so.
-	Left []cluster.PodRef `json:"left,omitempty"`
 	// Declined are preferences for nodes that pods have now and will not have any more, each with what keeping all as it is
 	// would cost.
 	Declined []plan.Preference `json:"declined,omitempty"`
@@ -67,7 +64,7 @@ type Move struct {
 	// Onto is how long it takes at most until badly used nodes that take pods of this move may be the ones to go: their pools'
 	// consolidateAfter has not passed. Until then nobody knows whether the move is of any use.
 	Onto time.Duration `json:"onto,omitempty"`
-	// Stood is for how long its nodes have been found to go. Decide knows nothing of that; what is recorded neither.
+	// Stood is for how long its nodes have been found to go. Decide knows nothing of that, so that it is 0 where a decision is replayed.
 	Stood time.Duration `json:"stood,omitempty"`
 	Why   string        `json:"why"`
 }
@@ -89,8 +86,6 @@ type Stats struct {
 	Work       int64 `json:"work"`
 	// NotLookedAt is how many candidates the end of the work budget left out.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
-	// TriedAlone is how many candidates that might go with others were tried by themselves only.
-	TriedAlone int `json:"triedAlone,omitempty"`
 	// Search names the order of search that found the moves.
 	Search string `json:"search"`
 }
@@ -128,9 +123,6 @@ func (d *Decision) String() string {
 		}
 		for _, w := range m.Declined {
 			fmt.Fprintf(&b, "  gives up %s\n", w.Text())
-		}
-		if len(m.Left) > 0 {
-			fmt.Fprintf(&b, "  without a place pods %s\n", plan.Refs(m.Left))
 		}
 	}
 	for _, k := range d.Kept {

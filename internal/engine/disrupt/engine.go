@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -57,8 +58,8 @@ func (e *Engine) Decide(p *Problem) *Decision {
 
 // again is the decision in the words of p, if p differs from the problem in nothing that counts; otherwise it is nil.
 func (x *decided) again(p *Problem) *Decision {
-	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !slices.EqualFunc(x.problem.Pools, p.Pools, samePool) ||
-		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !x.problem.Options.Same(&p.Options) || !pack.SameQuestions(&x.cluster, p.Cluster) {
+	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !reflect.DeepEqual(x.problem.Pools, p.Pools) ||
+		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !reflect.DeepEqual(x.problem.Options, p.Options) || !pack.SameQuestions(&x.cluster, p.Cluster) {
 		return nil
 	}
 	d := *x.decision
@@ -84,8 +85,4 @@ func (x *decided) again(p *Problem) *Decision {
 func (x *decided) sameNode(a, b Node) bool {
 	return a.Name == b.Name && x.problem.Options.lifetime(a) == x.problem.Options.lifetime(b) &&
 		slices.EqualFunc(a.Blocks, b.Blocks, func(c, d Reason) bool { return c.Code == d.Code })
-}
-
-func samePool(a, b Pool) bool {
-	return a.Name == b.Name && a.Policy == b.Policy && a.Static == b.Static && maps.Equal(a.Allowed, b.Allowed)
 }

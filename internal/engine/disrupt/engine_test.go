@@ -123,8 +123,6 @@ var parts = map[string]func(*disrupt.Problem) any{
 // equal compares a part of two problems as the engine does; false if it does not compare that part as a whole.
 func equal(part string, a, b *disrupt.Problem) (same, about bool) {
 	switch part {
-	case "options":
-		return a.Options.Same(&b.Options), true
 	case "cluster.options":
 		return a.Cluster.Options.Same(&b.Cluster.Options) || pack.SameQuestions(a.Cluster, b.Cluster), true
 	case "cluster.pool":

@@ -90,13 +90,9 @@ func (s *search) estimate(nodes []*nodeState, saving, evictions catalog.MicroUSD
 // spare is what the nodes cost beyond what their pods are worth, once the moves that were found are carried out: what
 // new nodes for those pods would cost that are filled to the last.
 func (s *search) spare() catalog.MicroUSD {
-	if !s.looseKnown {
-		s.looseKnown = true
-		for _, n := range s.nodes {
-			if n != nil {
-				s.loose += n.savable()
-			}
-		}
+	sum := -s.saving()
+	for _, n := range s.managed() {
+		sum += n.savable()
 	}
-	return max(0, s.loose-s.saving())
+	return max(0, sum)
 }

@@ -7,7 +7,6 @@
 package disrupt
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -82,12 +81,6 @@ type Options struct {
 	// cheaper (0: 15).
 	SpotToSpot   bool `json:"spotToSpot,omitempty"`
 	MinSpotTypes int  `json:"minSpotTypes,omitempty"`
-	// MinSaving per hour, and MinSavingPercent of what the nodes cost that go, below which nodes are not replaced.
-	MinSaving        catalog.MicroUSD `json:"minSaving,omitempty"`
-	MinSavingPercent int              `json:"minSavingPercent,omitempty"`
-	// CertainPercent of the saving at best must be certain whatever the launch chooses (0: 50). The rest is given away for
-	// a longer list of types.
-	CertainPercent int `json:"certainPercent,omitempty"`
 	// PodPrice is what moving a usual pod is held to cost, and NodePrice what starting a new node is held to cost, once, at
 	// least: what it costs itself in the time of Overlap, in which it is paid beside what it replaces, where that is more. A
 	// move must earn that back within Horizon (0: a day), or before the first of its nodes would expire.
@@ -118,13 +111,6 @@ func (o Options) minSpotTypes() int {
 	return o.MinSpotTypes
 }
 
-func (o Options) certain() int {
-	if o.CertainPercent == 0 {
-		return 50
-	}
-	return min(max(o.CertainPercent, 0), 100)
-}
-
 func (o Options) savingsHorizon() time.Duration {
 	if o.SavingsHorizon == 0 {
 		return 24 * time.Hour
@@ -142,14 +128,6 @@ func (o Options) lifetime(n Node) time.Duration {
 		return 1
 	}
 	return n.LifetimeLeft
-}
-
-// Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
-func (o *Options) Same(p *Options) bool {
-	return o.SpotToSpot == p.SpotToSpot && o.MinSpotTypes == p.MinSpotTypes && o.MinSaving == p.MinSaving &&
-		o.MinSavingPercent == p.MinSavingPercent && o.CertainPercent == p.CertainPercent && o.PodPrice == p.PodPrice &&
-		o.NodePrice == p.NodePrice && o.Overlap == p.Overlap && o.SavingsHorizon == p.SavingsHorizon && o.SmallSavingsWait == p.SmallSavingsWait &&
-		slices.Equal(o.Survival, p.Survival) && o.Work == p.Work && o.Start == p.Start
 }
 
 func (o Options) work() int64 {

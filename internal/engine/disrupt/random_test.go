@@ -154,8 +154,7 @@ func drawCluster(t *rapid.T, topology bool) *pack.Problem {
 
 func drawProblem(t *rapid.T) *disrupt.Problem {
 	p := &disrupt.Problem{Cluster: drawCluster(t, true), DeletionCosts: map[string]int32{}, Options: disrupt.Options{
-		SpotToSpot: rapid.Bool().Draw(t, "spot to spot"), MinSpotTypes: rapid.IntRange(1, 3).Draw(t, "types"),
-		MinSavingPercent: rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "saving")}}
+		SpotToSpot: rapid.Bool().Draw(t, "spot to spot"), MinSpotTypes: rapid.IntRange(1, 3).Draw(t, "types")}}
 	if rapid.Bool().Draw(t, "priced") {
 		p.Options.PodPrice, p.Options.NodePrice, p.Options.Overlap = 100, 1_000, time.Minute
 	}

@@ -36,7 +36,7 @@ const (
 	TakesPods      Code = "TakesPods"      // pods of another move come to the node
 	PodHasNoPlace  Code = "PodHasNoPlace"  // Pod fits on no other node, and no new node can be launched for it
 	NotCheaper     Code = "NotCheaper"     // Have: what the cheapest way to carry its pods would cost
-	SavesTooLittle Code = "SavesTooLittle" // below the thresholds
+	SavesTooLittle Code = "SavesTooLittle" // than the preferences are worth that its pods would lose
 	NotPaidBack    Code = "NotPaidBack"    // moving would cost more than it saves in the time left
 	NotBalanced    Code = "NotBalanced"    // the policy Balanced, Have: percent of the share that is demanded
 	SpotToSpotOff  Code = "SpotToSpotOff"  // Have: what new spot instances would save; Want: the number of nodes that would go with it

@@ -177,9 +177,6 @@ func (s *search) try(set []*nodeState, work int64) trial {
 	if work > 0 {
 		s.polish -= work
 	}
-	for _, n := range set {
-		n.together = n.together || len(set) > 1
-	}
 	a := s.askWell(set, true, work)
 	old, _ := total(set)
 	return trial{size: len(set), newNodes: a.NewNodes, ratio: float64(a.Price) / float64(max(1, old)),

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
@@ -47,13 +46,6 @@ func (s *search) run(o order, nothing bool) {
 	}
 	s.replace()
 	s.evaluateRest()
-}
-
-// explain finds what is only said of the nodes that stay. It is for the search that was chosen.
-func (s *search) explain() {
-	s.w.SetTargets(s.targets) // another search may have asked of the same snapshot since
-	s.priceTheGate()
-	s.noteUnevaluated()
 }
 
 // usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
@@ -115,7 +107,7 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 		return a
 	}
 	ids := make([]int, len(nodes))
-	rules := pack.Rules{Launch: launch, Work: work, Certain: s.p.Options.certain(), SpotToSpot: s.p.Options.SpotToSpot,
+	rules := pack.Rules{Launch: launch, Work: work, Certain: certainPercent, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for i, n := range nodes {
 		ids[i] = n.id
@@ -125,9 +117,8 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 			rules.Keepable[n.src.InstanceType] = n.price
 		}
 	}
-	rules.Saving = s.leastSaving(rules.Old)
 	if len(nodes) > 1 {
-		rules.Saving = max(rules.Saving, rules.Old*catalog.MicroUSD(togetherPercent)/100)
+		rules.Saving = rules.Old * togetherPercent / 100
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -165,10 +156,9 @@ func question(nodes []*nodeState, launch bool, work int64) string {
 // start and the old ones are emptied both are paid for: a quarter of an hour or so, the hundredth part of a day.
 const togetherPercent = 1
 
-func (s *search) leastSaving(old catalog.MicroUSD) catalog.MicroUSD {
-	o := &s.p.Options
-	return max(1, o.MinSaving, old*catalog.MicroUSD(o.MinSavingPercent)/100)
-}
+// certainPercent of the saving at best must be certain whatever the launch chooses. The rest is given away for a longer list of
+// types, so that there is capacity in one of them.
+const certainPercent = 50
 
 // removeEmpty deletes the nodes that no pod needs, dearest first.
 func (s *search) removeEmpty() {
@@ -181,28 +171,16 @@ func (s *search) removeEmpty() {
 	slices.SortFunc(empty, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.price, a.price), byName(a, b)) })
 	for _, n := range empty {
 		one := []*nodeState{n}
-		n.saves = n.price
+		n.saves, n.tried = n.price, true
 		if !s.allowed(one, Empty) {
-			n.tried, n.reason = true, Reason{Code: BudgetUsed}
+			n.reason = Reason{Code: BudgetUsed}
 			continue
 		}
-		move := Move{Cause: Empty, Why: "no pods need it"}
-		if a := s.ask(one, false); a.Refusal == pack.Fine {
-			s.keep(one, move)
+		if a := s.ask(one, false); a.Refusal != pack.Fine {
+			n.reason = s.reasonOf(one, a)
 			continue
 		}
-		for _, pod := range n.src.Pods {
-			if pack.Movable(pod) {
-				move.Left = append(move.Left, pod.PodRef)
-			}
-		}
-		slices.SortFunc(move.Left, func(a, b cluster.PodRef) int { return cmp.Compare(a.String(), b.String()) })
-		move.Why = "its pods count as absent by their deletion cost"
-		if !s.w.Abandon([]int{n.id}) {
-			n.tried, n.reason = true, Reason{Code: OthersFollow}
-			continue
-		}
-		s.record(one, move, 0, 0)
+		s.keep(one, Move{Cause: Empty, Why: "no pods need it"})
 	}
 }
 
@@ -377,9 +355,6 @@ func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 	case pack.NoPlace:
 		return Reason{Code: PodHasNoPlace, Pod: podName(nodes, a.Class)}
 	case pack.NotCheaper:
-		if least := s.leastSaving(old); a.Price < old && old-a.Price < least {
-			return Reason{Code: SavesTooLittle, Want: plan.Dollars(least), Have: plan.Dollars(old - a.Price), Detail: s.lately(nodes)}
-		}
 		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately(nodes)}
 	case pack.SpotToSpot:
 		return Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: plan.Dollars(old - a.Price)}

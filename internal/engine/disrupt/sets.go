@@ -70,7 +70,6 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 		kinds := kindsOf(line)
 		switch {
 		case s.deadEnds[kinds]:
-			n.together = true
 			i++
 		case left == 0:
 			s.abandon(i)
@@ -80,7 +79,6 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 			clear(s.deadEnds)
 		default:
 			s.deadEnds[kinds] = true
-			n.together = n.together || len(line) == 1 // there is nothing that it could go with
 			i++
 			left--
 		}
@@ -91,22 +89,5 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 func (s *search) abandon(at int) {
 	if s.next == 0 || at < s.next {
 		s.next = at
-	}
-}
-
-// noteUnevaluated adds to the reasons of nodes that were tried by themselves only, although more of them might go together.
-func (s *search) noteUnevaluated() {
-	for _, n := range s.managed() {
-		if !n.candidate() || !n.movable || n.together || n.usage() > 1-promising || n.reason.Detail != "" && n.reason.Code != NotPaidBack && n.reason.Code != FewSpotTypes {
-			continue
-		}
-		switch n.reason.Code {
-		case NotCheaper, SavesTooLittle, NotPaidBack, NotBalanced, FewSpotTypes, FewValues, PoolLimit, NoAddresses:
-			if n.reason.Detail != "" {
-				n.reason.Detail += "; "
-			}
-			n.reason.Detail += "tried by itself only"
-			s.stats.TriedAlone++
-		}
 	}
 }

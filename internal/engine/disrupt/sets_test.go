@@ -2,7 +2,6 @@ package disrupt_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -82,16 +81,11 @@ func TestWhatCanNotGoDoesNotHideWhatCan(t *testing.T) {
 	}
 }
 
-func TestWhatIsBrokenOffIsSaidAndGoneOnWith(t *testing.T) {
+func TestWhatIsBrokenOffIsGoneOnWith(t *testing.T) {
 	p := crowd{lone: 380, loneZone: "b", cpu: below, shy: true}.problem(10)
 	d := disrupt.Decide(p)
-	if len(d.Moves) > 0 || d.Next == 0 || d.Stats.TriedAlone == 0 {
-		t.Fatalf("%d moves, next %d, %d tried alone: the case is to be one in which the search breaks off", len(d.Moves), d.Next, d.Stats.TriedAlone)
-	}
-	for _, k := range d.Kept {
-		if k.Node == "z-0" && !strings.Contains(k.Reasons[0].Text(), "tried by itself only") {
-			t.Errorf("z-0 stays, as it says, for: %s", k.Reasons[0].Text())
-		}
+	if len(d.Moves) > 0 || d.Next == 0 {
+		t.Fatalf("%d moves, next %d: the case is to be one in which the search breaks off", len(d.Moves), d.Next)
 	}
 	for rounds := 0; len(d.Moves) == 0; rounds++ {
 		if d.Next <= p.Options.Start || rounds > 100 {

@@ -61,21 +61,16 @@ func TestAComparisonSaysThatSpotPricesHaveMoved(t *testing.T) {
 	for name, c := range map[string]struct {
 		lately *catalog.Range
 		spot   bool
-		saving catalog.MicroUSD
 		want   bool
 	}{
-		"they have":                          {lately: &catalog.Range{Low: 190_000, High: 300_000}, spot: true, want: true},
-		"they have not":                      {spot: true},
-		"of a node on demand":                {lately: &catalog.Range{Low: 190_000, High: 300_000}},
-		"they have, and it saves too little": {lately: &catalog.Range{Low: 190_000, High: 300_000}, spot: true, saving: 100_000, want: true},
+		"they have":           {lately: &catalog.Range{Low: 190_000, High: 300_000}, spot: true, want: true},
+		"they have not":       {spot: true},
+		"of a node on demand": {lately: &catalog.Range{Low: 190_000, High: 300_000}},
 	} {
 		other := typeOf("new", 2, way{"a", catalog.Spot, 300_000})
-		if c.saving > 0 {
-			other.Offerings[0].Price = 190_000
-		}
 		other.Offerings[0].Lately = c.lately
 		p := lone(other)
-		p.Options.SpotToSpot, p.Options.MinSpotTypes, p.Options.MinSaving = true, 1, c.saving
+		p.Options.SpotToSpot, p.Options.MinSpotTypes = true, 1
 		if c.spot {
 			p.Cluster.Nodes[0].CapacityType = catalog.Spot
 		}

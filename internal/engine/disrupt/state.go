@@ -31,9 +31,6 @@ type search struct {
 	worked int64
 	// polish is the work that may still be spent on packing new nodes well.
 	polish int64
-	// loose is what the nodes cost beyond what their pods are worth, before any move; looseKnown says that it is reckoned.
-	loose      catalog.MicroUSD
-	looseKnown bool
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
 	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
@@ -51,7 +48,7 @@ type nodeState struct {
 	in    *Node
 	pool  *poolState
 	price catalog.MicroUSD // 0: not known
-	// cost is the disruption of letting the node go; empty says that no pod counts.
+	// cost is the disruption of letting the node go; empty says that it holds no pods that would need another place.
 	cost  int64
 	empty bool
 	// floor is the least that new nodes for its pods cost; potential the least for all its room.
@@ -65,8 +62,6 @@ type nodeState struct {
 	saves   catalog.MicroUSD
 	tried   bool
 	movable bool
-	// together says that sets with the node were tried, or with others of its kind.
-	together bool
 	// kind and kin are numbers of what is alike; see number.
 	kind, kin int
 }
@@ -99,7 +94,7 @@ func newSearch(p *Problem, w *pack.WhatIf) *search {
 			continue
 		}
 		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: nodePrice(src, p.Cluster)}
-		n.cost, n.empty = s.disruption(src)
+		n.cost, n.empty = s.disruption(src), !slices.ContainsFunc(src.Pods, pack.Movable)
 		n.floor, _ = s.w.Floor(id)
 		n.potential = s.w.Potential(id)
 		if n.pool != nil {
@@ -128,14 +123,14 @@ func (s *search) managed() []*nodeState {
 //
 // Source: the Karpenter v1 API's documentation of disruption costs: deletion cost over 2^27 and priority over 2^25 are
 // added to one, within -10 and 10.
-func (s *search) disruption(n *cluster.Node) (cost int64, empty bool) {
-	cost = unit
+func (s *search) disruption(n *cluster.Node) int64 {
+	cost := int64(unit)
 	for _, pod := range n.Pods {
 		if pack.Movable(pod) {
 			cost += s.podCost(pod)
 		}
 	}
-	return cost, cost <= unit
+	return cost
 }
 
 func (s *search) podCost(pod *cluster.Pod) int64 {
@@ -146,15 +141,8 @@ func (s *search) podCost(pod *cluster.Pod) int64 {
 	if pod.Class != nil {
 		priority = pod.Class.Priority
 	}
-	return podCost(deletion, priority)
-}
-
-func podCost(deletion, priority int32) int64 {
 	return min(max(unit+int64(deletion)*unit>>27+int64(priority)*unit>>25, 0), 10*unit)
 }
-
-// Absent reports whether a pod of that deletion cost and priority counts as none, so that a node with only such pods is empty.
-func Absent(deletionCost, priority int32) bool { return podCost(deletionCost, priority) == 0 }
 
 // blocksOf are the reasons for which the node is no candidate at all.
 func (s *search) blocksOf(n *nodeState) []Reason {
@@ -227,42 +215,10 @@ func (s *search) spend(nodes []*nodeState) {
 
 // nodePrice is what the node costs, its upkeep included; 0 when that is not known.
 func nodePrice(n *cluster.Node, p *pack.Problem) catalog.MicroUSD {
-	if price := priceOf(n, p.Pools); price > 0 {
-		return price + p.Options.Upkeep
+	if n.Price > 0 {
+		return n.Price + p.Options.Upkeep
 	}
 	return 0
-}
-
-// priceOf is the node's own price, or else the least that its type costs in its zone and capacity type by the catalog of
-// its pool, whether it can be launched now or not; by that of another where its own is not among the pools that are launched
-// from, as a static one. It is 0 when that is not known.
-func priceOf(n *cluster.Node, pools []*cluster.Pool) catalog.MicroUSD {
-	if n.Price > 0 {
-		return n.Price
-	}
-	own := slices.IndexFunc(pools, func(p *cluster.Pool) bool { return p.Name == n.Pool })
-	if own >= 0 {
-		if price := listed(n, pools[own]); price > 0 {
-			return price
-		}
-	}
-	least := catalog.MicroUSD(0)
-	for _, p := range pools {
-		if price := listed(n, p); price > 0 && (least == 0 || price < least) {
-			least = price
-		}
-	}
-	return least
-}
-
-// listed is the least that the node's type costs in its zone and capacity type by the pool's catalog; 0 if it is not there.
-func listed(n *cluster.Node, pool *cluster.Pool) catalog.MicroUSD {
-	at := slices.IndexFunc(pool.Types, func(t *catalog.Type) bool { return t.Name == n.InstanceType })
-	if at < 0 {
-		return 0
-	}
-	price, _ := cluster.PriceOf(n, pool.Types[at], true)
-	return price
 }
 
 // podName is how a reason names a pod of a class: by the first of the node's pods that is of it.

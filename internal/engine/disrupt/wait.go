@@ -84,9 +84,7 @@ func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
 	}
 	for i := range d.Moves {
 		m := &d.Moves[i]
-		if m.Onto = 0; m.Cause == Empty {
-			continue // its pods count as absent
-		}
+		m.Onto = 0
 		for _, pl := range m.Placements {
 			m.Onto = max(m.Onto, soon[pl.Node])
 		}

@@ -76,14 +76,6 @@ func TestAForkLeavesNothingBehind(t *testing.T) {
 			if after := pack.StateOf(w); after != before {
 				t.Fatalf("after %v by %+v, which came to %+v:\n%s", away, rules, a, difference(before, after))
 			}
-			if rapid.IntRange(0, 9).Draw(t, "abandon") > 0 {
-				continue
-			}
-			if w.Abandon(away) {
-				there, before = without(there, away), pack.StateOf(w)
-			} else if after := pack.StateOf(w); after != before {
-				t.Fatalf("after %v could not be removed:\n%s", away, difference(before, after))
-			}
 		}
 	})
 	if asked == 0 || launched == 0 || kept == 0 {

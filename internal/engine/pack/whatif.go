@@ -47,10 +47,9 @@ type kept struct {
 	gone    []bool // by node
 	claimed []bool // by node: pending pods count on it
 	// followed marks domains into which pods were moved because of the pods that are there, arrived how many were moved
-	// there altogether; arranged are the spreads by which pods were moved.
+	// there altogether.
 	followed map[followedDomain]bool
 	arrived  map[followedDomain]int
-	arranged map[*group]bool
 	// levels are the domains into which pods were moved that bear a spread, and what it allows there.
 	levels map[*group][]level
 }
@@ -66,7 +65,7 @@ func newWhatIf(p *Problem, k *memory) *WhatIf {
 	s.compile()
 	w := &WhatIf{s: s, movable: movable{orderOf: map[*class]int{}},
 		kept: kept{gone: make([]bool, len(s.nodes)), claimed: make([]bool, len(s.nodes)), followed: map[followedDomain]bool{},
-			arrived: map[followedDomain]int{}, arranged: map[*group]bool{}, levels: map[*group][]level{}}}
+			arrived: map[followedDomain]int{}, levels: map[*group][]level{}}}
 	for _, name := range []string{res.CPU, res.Memory, res.Pods} {
 		if r, ok := s.schema.Index(name); ok {
 			w.scarce = append(w.scarce, r)

@@ -20,7 +20,6 @@ func (w *WhatIf) noteFollowed(parts []part, domain func(*group) (string, bool)) 
 			if d, ok := domain(g); ok && g.kind == attracting {
 				w.followed[followedDomain{g, d}] = true
 			}
-			w.arranged[g] = w.arranged[g] || g.kind == spreading
 			if d, ok := domain(g); ok && g.kind == spreading && q.item.class.owns(g) {
 				w.noteLevel(d, &q.item.class.topo.wide[i])
 			}
@@ -67,11 +66,4 @@ func (w *WhatIf) arriving(f *fork, at followedDomain) int {
 		}
 	}
 	return n
-}
-
-// unsettles reports whether pods that vanish would make a spread uneven that pods were moved by.
-func (w *WhatIf) unsettles(f *fork) bool {
-	return slices.ContainsFunc(f.displaced, func(m *displacedClass) bool {
-		return slices.ContainsFunc(m.class.topo.wideIn, func(g *group) bool { return w.arranged[g] })
-	})
 }

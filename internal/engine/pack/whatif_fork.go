@@ -97,21 +97,6 @@ func (w *WhatIf) settleFork() {
 	w.s.newNodes, w.s.podGroups, w.fork = nil, nil, nil
 }
 
-// Abandon lets the nodes go without a place for their pods; false, and nothing done, if pods were moved to be with them.
-func (w *WhatIf) Abandon(away []int) bool {
-	f := w.begin(away)
-	if w.abandons(f) || w.unsettles(f) {
-		w.Drop()
-		return false
-	}
-	for _, id := range away {
-		w.gone[id] = true
-	}
-	w.targets.refresh(w, f)
-	w.settleFork()
-	return true
-}
-
 // Keep makes the last answer, which must have been without refusal, the ground of the next questions, and returns it.
 func (w *WhatIf) Keep() *Moved {
 	f := w.fork

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -85,7 +84,7 @@ func (c *moveChecker) mayGo() {
 				c.report("pool", name, "pool %s is static", n.Pool)
 			case pool.Policy == disrupt.WhenEmpty && m.Cause == disrupt.Underutilized:
 				c.report("policy", name, "pool %s only lets empty nodes go", n.Pool)
-			case m.Cause == disrupt.Empty && slices.ContainsFunc(n.Pods, func(pod *cluster.Pod) bool { return counts(pod) && c.cost(pod) > 0 }):
+			case m.Cause == disrupt.Empty && slices.ContainsFunc(n.Pods, counts):
 				c.report("policy", name, "is not empty")
 			}
 		}
@@ -204,39 +203,10 @@ func (c *moveChecker) balanced(m *disrupt.Move, old, saving catalog.MicroUSD) {
 
 // price of a running node with its upkeep; 0 when it is not known.
 func (c *moveChecker) price(n *cluster.Node) catalog.MicroUSD {
-	if price := c.instancePrice(n); price > 0 {
-		return price + c.p.Cluster.Options.Upkeep
+	if n.Price > 0 {
+		return n.Price + c.p.Cluster.Options.Upkeep
 	}
 	return 0
-}
-
-// instancePrice is the node's own price, or else that of its offering, in its pool's catalog or in any.
-func (c *moveChecker) instancePrice(n *cluster.Node) catalog.MicroUSD {
-	if n.Price > 0 {
-		return n.Price
-	}
-	own, anywhere := catalog.MicroUSD(0), catalog.MicroUSD(0)
-	cheaper := func(price *catalog.MicroUSD, o catalog.MicroUSD) {
-		if o > 0 && (*price == 0 || o < *price) {
-			*price = o
-		}
-	}
-	for _, pool := range c.p.Cluster.Pools {
-		t := typeNamed(pool, n.InstanceType)
-		if t == nil {
-			continue
-		}
-		for _, o := range t.Offerings {
-			if o.Zone != n.Zone || o.CapacityType != n.CapacityType {
-				continue
-			}
-			cheaper(&anywhere, o.Least())
-			if pool.Name == n.Pool {
-				cheaper(&own, o.Least())
-			}
-		}
-	}
-	return cmp.Or(own, anywhere)
 }
 
 // priceRange is what the node costs, its upkeep included, in the cheapest and in the dearest way to come to be, and whether it may be spot.
@@ -273,12 +243,8 @@ func (c *moveChecker) places() {
 	after.Nodes, after.Pending = nil, nil
 	out := &plan.Plan{}
 	byNode := map[string]int{}
-	left := map[cluster.PodRef]bool{}
 	for i := range c.d.Moves {
 		m := &c.d.Moves[i]
-		for _, ref := range m.Left {
-			left[ref] = m.Cause == disrupt.Empty
-		}
 		out.NewNodes = append(out.NewNodes, m.NewNodes...)
 		for j := range m.NewNodes {
 			out.Price += m.NewNodes[j].Price
@@ -305,7 +271,7 @@ func (c *moveChecker) places() {
 			continue
 		}
 		for _, pod := range n.Pods {
-			if counts(pod) && !left[pod.PodRef] {
+			if counts(pod) {
 				after.Pending = append(after.Pending, pod)
 			}
 		}

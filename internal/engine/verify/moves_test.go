@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/sim/scenario"
@@ -42,6 +43,7 @@ func decided(t *testing.T) (*disrupt.Problem, *disrupt.Decision) {
 		}
 	}
 	p := &disrupt.Problem{Cluster: e.Problem, Pools: []disrupt.Pool{{Name: "default", Policy: disrupt.WhenEmptyOrUnderutilized}}}
+	e.Problem.Nodes = new(cluster.Pricer).Apply(e.Problem.Nodes, e.Problem.Pools)
 	for _, n := range e.Problem.Nodes {
 		p.Nodes = append(p.Nodes, disrupt.Node{Name: n.Name})
 	}

@@ -131,11 +131,10 @@ func (e *Env) cost(a *args, lines []string) (string, error) {
 // consolidate prints which nodes could go and what an independent check finds wrong with it; with apply it is also
 // carried out.
 //
-// Example: consolidate apply spot-to-spot min-types=3 min-saving=0.01
+// Example: consolidate apply spot-to-spot min-types=3 work=1000
 func (e *Env) consolidate(a *args, _ []string) (string, error) {
-	o := disrupt.Options{SpotToSpot: a.flag("spot-to-spot"), MinSpotTypes: a.number("min-types", 0),
-		MinSavingPercent: a.number("min-percent", 0), Work: int64(a.number("work", 0))}
-	for arg, to := range map[string]*catalog.MicroUSD{"min-saving": &o.MinSaving, "pod-price": &o.PodPrice, "node-price": &o.NodePrice} {
+	o := disrupt.Options{SpotToSpot: a.flag("spot-to-spot"), MinSpotTypes: a.number("min-types", 0), Work: int64(a.number("work", 0))}
+	for arg, to := range map[string]*catalog.MicroUSD{"pod-price": &o.PodPrice, "node-price": &o.NodePrice} {
 		text := a.text(arg, "")
 		if text == "" {
 			continue
@@ -172,7 +171,9 @@ func (e *Env) consolidate(a *args, _ []string) (string, error) {
 
 // disruption is the scenario's cluster as a problem of disruption; nodes that belong to a pool are managed.
 func (e *Env) disruption(o disrupt.Options) *disrupt.Problem {
-	p := &disrupt.Problem{Cluster: e.Problem, DeletionCosts: e.upkeep.costs, Options: o}
+	priced := *e.Problem
+	priced.Nodes = (&cluster.Pricer{Least: true}).Apply(priced.Nodes, priced.Pools)
+	p := &disrupt.Problem{Cluster: &priced, DeletionCosts: e.upkeep.costs, Options: o}
 	for _, n := range e.Problem.Nodes {
 		if n.Pool == "" {
 			continue
