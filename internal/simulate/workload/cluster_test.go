@@ -153,7 +153,9 @@ func TestASnapshotsPodsAskForWhatTheyAskFor(t *testing.T) {
 			t.Errorf("%s is %+v", name, p)
 		}
 	}
-	if !slices.ContainsFunc(w.Notes, func(n workload.Note) bool { return strings.Contains(n.What, "ask for something else") && n.Example == "shop/web-2" && n.Count == 1 }) {
+	if !slices.ContainsFunc(w.Notes, func(n workload.Note) bool {
+		return strings.Contains(n.What, "ask for something else") && n.Example == "shop/web-2" && n.Count == 1
+	}) {
 		t.Errorf("notes: %+v", w.Notes)
 	}
 }
