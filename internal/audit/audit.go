@@ -29,6 +29,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
 	"github.com/kerf-sh/kerf/internal/state/pricefile"
 )
@@ -69,6 +70,7 @@ type audit struct {
 	emptied    *pack.Problem // what the floor is of
 	found      map[owner]*demand
 	order      []cluster.PodRef
+	spots      spots // that the plan and the moves use
 }
 
 // Run audits a snapshot. What could not be read makes its part of the report unknown, and is said there.
@@ -86,7 +88,7 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	}
 	o.Work = cmp.Or(o.Work, DefaultWork)
 	region := cmp.Or(o.Region, s.Region, borrowed)
-	a := &audit{o: &o, m: newMarket(&o, region), report: &Report{}}
+	a := &audit{o: &o, m: newMarket(&o, region, s.TakenAt), report: &Report{}, spots: spots{}}
 	a.st = read(s, a.m)
 	a.describe(region)
 	a.price()
@@ -103,6 +105,7 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 		a.asked()
 		a.first()
 	}
+	a.spotPrices()
 	a.risks()
 	a.unknown()
 	a.caveat()
@@ -157,7 +160,6 @@ func (a *audit) describe(region string) {
 	s := a.st.from
 	c := &a.report.Cluster
 	*c = Cluster{TakenAt: s.TakenAt, KubernetesVersion: s.KubernetesVersion, Region: region, Name: s.Cluster, TimeOf: s.TimeOf, Anonymized: s.Anonymized, Scaled: a.st.scaledBy()}
-	running := map[string]string{}
 	for _, n := range a.st.nodes {
 		switch n.from {
 		case ofFargate:
@@ -175,16 +177,13 @@ func (a *audit) describe(region string) {
 				c.Daemons++
 			}
 		}
-		if n.CapacityType == catalog.Spot {
-			running[n.InstanceType] = n.Zone
-		}
 	}
 	for _, p := range a.st.pods {
 		if p.Spec.NodeName == "" {
 			c.Pending++
 		}
 	}
-	a.report.Prices = a.m.describe(a.o, running)
+	a.report.Prices = a.m.describe(a.o)
 }
 
 // scaledBy names what launches nodes, as far as its objects tell.
@@ -309,7 +308,7 @@ func (a *audit) whole() *pack.Problem {
 }
 
 // placedAt is what a plan of Kerf's for the pods of all nodes that are not kept costs, kept nodes included.
-func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newNodes int, left []unplaced) {
+func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newNodes []plan.NewNode, left []unplaced) {
 	p := a.problem(keep)
 	out := pack.Solve(p)
 	price = out.Price
@@ -324,7 +323,7 @@ func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newN
 			left = append(left, unplaced{pod, why})
 		}
 	}
-	return price, len(out.NewNodes), left
+	return price, out.NewNodes, left
 }
 
 // unplaced is a pod that no pool could take, and why.
@@ -339,7 +338,7 @@ const mostSettling = 10
 
 // settle finds the pods that no pool could take, and leaves their nodes as they are: a plan without them would save nothing. all
 // tells that every other pod has a place in the plan.
-func (a *audit) settle() (price catalog.MicroUSD, newNodes int, all bool) {
+func (a *audit) settle() (price catalog.MicroUSD, newNodes []plan.NewNode, all bool) {
 	none := func(*audited) bool { return false }
 	a.stuck = map[string]string{}
 	for range mostSettling {

@@ -92,6 +92,28 @@ func TestWithoutNodesNothingIsSaidToBeProved(t *testing.T) {
 	}
 }
 
+// Nodes that all run on demand, and a plan and moves on spot: what these rest on is said, and that it is old, in every form.
+func TestOldSpotPricesOfThePlanAreSaid(t *testing.T) {
+	b := withKarpenter()
+	for _, n := range b.Nodes {
+		n.Labels["karpenter.sh/capacity-type"] = "on-demand"
+	}
+	r := run(t, b.Snapshot, audit.Options{})
+	if !strings.Contains(r.Prices.Spot, "quotes of the region, not known of which zone (2025-05-28)") || r.Prices.SpotOldest != "2025-05-28" || !strings.HasPrefix(r.Prices.Warning, "Spot prices are of 2025-05-28") {
+		t.Errorf("%+v", r.Prices)
+	}
+	text, _, page := written(t, r)
+	for _, form := range []string{strings.Join(strings.Fields(text), " "), page} {
+		if !strings.Contains(form, "the floor, Kerf&#39;s plan and what is saved rest on them") && !strings.Contains(form, "NOTE: Spot prices are of 2025-05-28, and the floor, Kerf's plan and what is saved rest on them. For the prices of now: --with-aws") {
+			t.Errorf("it is not said in\n%s", form)
+		}
+	}
+	half := 0.5
+	if p := run(t, b.Snapshot, audit.Options{SpotDiscount: &half}).Prices; p.Warning != "" || p.SpotOldest != "" {
+		t.Errorf("of an assumption: %+v", p)
+	}
+}
+
 func TestAPageSaysHowBadARiskIsAndWhatToDo(t *testing.T) {
 	_, _, page := written(t, run(t, withAutoscaler().Snapshot, audit.Options{}))
 	for _, want := range []string{"High: Pods without an owner", "Low: Workloads with one replica", "<small>What to do: A Deployment, a StatefulSet or a Job.</small>"} {
