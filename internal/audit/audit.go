@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
@@ -131,13 +132,20 @@ func (a *audit) blind() string {
 // caveat says of what bill and floor are not.
 func (a *audit) caveat() {
 	r := a.report
-	if !r.Bill.Known || len(r.Bill.Unpriced) == 0 {
+	if !r.Bill.Known {
 		return
 	}
-	r.Caveat = "without " + plural(len(r.Bill.Unpriced), "node") + " whose price is not known"
-	if r.Floor.Known {
-		r.Caveat += fmt.Sprintf("; floor for %d of %s", r.Floor.Pods, plural(r.Floor.AllPods, "pod"))
+	var parts []string
+	if n := len(r.Bill.Unpriced); n > 0 {
+		parts = append(parts, "without "+plural(n, "node")+" whose price is not known")
+		if r.Floor.Known {
+			parts = append(parts, fmt.Sprintf("floor for %d of %s", r.Floor.Pods, plural(r.Floor.AllPods, "pod")))
+		}
 	}
+	if n := r.Bill.Windows; n > 0 {
+		parts = append(parts, plural(n, "Windows node")+" at the price of Linux")
+	}
+	r.Caveat = strings.Join(parts, "; ")
 }
 
 // CheckRegion refuses a region of which nothing is known, and one that is not that of the nodes: their types would have no price,
@@ -232,6 +240,9 @@ func (a *audit) price() {
 		}
 		b.Known = true
 		a.bill += n.Price
+		if n.Labels[corev1.LabelOSStable] == string(corev1.Windows) && !a.m.own[n.InstanceType] {
+			b.Windows++
+		}
 		kinds.add(n.CapacityType, n.Price)
 		groups.add(n.group, n.Price)
 		family, _ := ec2facts.SplitName(n.InstanceType)

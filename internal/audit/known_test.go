@@ -10,6 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/audit"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
+	"github.com/kerf-sh/kerf/internal/state/pricefile"
 )
 
 // written are the three forms for people: the report, the line of --quiet, the page.
@@ -55,6 +56,29 @@ func TestANodeWithoutAKnownPriceIsSaidBesideTheBill(t *testing.T) {
 	}
 	if all := strings.Join(r.Unknown, "\n"); !strings.Contains(all, "What 1 node costs: ip-10-0-0-1.") {
 		t.Errorf("not known: %s", all)
+	}
+}
+
+// There is no list price of Windows: nodes that run it are said to count as Linux, unless a price was given.
+func TestWindowsNodesCountAsLinuxAndItIsSaid(t *testing.T) {
+	b := withAutoscaler()
+	b.Nodes[0].Labels[corev1.LabelOSStable] = "windows"
+	r := run(t, b.Snapshot, audit.Options{})
+	text, line, page := written(t, r)
+	for form, want := range map[string]string{text: "What Windows costs: 1 node counts at the price of Linux", line: "1 Windows node at the price of Linux", page: "1 Windows node at the price of Linux"} {
+		if !strings.Contains(form, want) {
+			t.Errorf("no %q in\n%s", want, form)
+		}
+	}
+	if r.Bill.Windows != 1 {
+		t.Errorf("%+v", r.Bill)
+	}
+	rules, err := pricefile.Parse("p.yaml", []byte("prices: [{match: {family: m5}, factor: 1.9}, {match: {family: c5}, factor: 1.9}, {match: {family: r5}, factor: 1.9}, {match: {family: t3}, factor: 1.9}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, b.Snapshot, audit.Options{Prices: rules}); r.Bill.Windows != 0 || r.Caveat != "" {
+		t.Errorf("with a price of its own: %+v, caveat %q", r.Bill, r.Caveat)
 	}
 }
 

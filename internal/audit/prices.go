@@ -20,6 +20,7 @@ type market struct {
 	onDemand ec2facts.PriceTable
 	discount *float64 // spot below on-demand, as a part of it; nil: by the facts
 	overlays []catalog.Overlay
+	own      map[string]bool // types of which overlays change the price
 
 	offered map[string][]string // type to zones
 	zones   []awsv1.Subnet      // one subnet for each zone
@@ -29,7 +30,7 @@ type market struct {
 
 // newMarket is the market of a region at a moment.
 func newMarket(o *Options, region string, at time.Time) *market {
-	m := &market{at: at, facts: o.Facts, region: region, onDemand: o.Facts.OnDemand(region), discount: o.SpotDiscount, overlays: o.Prices.In(region), empty: offering.NewUnavailable(nil).Snapshot()}
+	m := &market{at: at, own: map[string]bool{}, facts: o.Facts, region: region, onDemand: o.Facts.OnDemand(region), discount: o.SpotDiscount, overlays: o.Prices.In(region), empty: offering.NewUnavailable(nil).Snapshot()}
 	catalog.SortOverlays(m.overlays)
 	m.offered, _ = o.Facts.Offerings(region)
 	zones, _ := o.Facts.Zones(region)
@@ -73,7 +74,9 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 	out := offering.Assemble(shapes, offering.Input{Subnets: subnets, Prices: m, Unavailable: m.empty})
 	if len(m.overlays) > 0 {
 		for i := range out {
-			out[i] = out[i].Overlay(m.overlays, nil)
+			listed := out[i]
+			out[i] = listed.Overlay(m.overlays, nil)
+			m.own[listed.Name] = m.own[listed.Name] || out[i] != listed
 		}
 	}
 	return out

@@ -86,6 +86,8 @@ type Bill struct {
 	Families      []Share `json:"families,omitempty"`
 	// Unpriced are nodes without a known price; they count as nothing.
 	Unpriced []string `json:"unpriced,omitempty"`
+	// Windows counts the nodes that run Windows: they stand in the bill at the price of Linux, which is less than AWS charges.
+	Windows int `json:"windowsAtLinuxPrice,omitempty"`
 }
 
 // Share is a part of the bill.

@@ -337,6 +337,9 @@ func (a *audit) unknown() {
 		}
 		*u = append(*u, fmt.Sprintf("What %s cost%s: %s%s. Bill, floor and difference are without %s and their pods.", plural(len(a.report.Bill.Unpriced), "node"), cond(len(a.report.Bill.Unpriced) == 1, "s", ""), strings.Join(names, ", "), more, cond(len(a.report.Bill.Unpriced) == 1, "it", "them")))
 	}
+	if n := a.report.Bill.Windows; n > 0 {
+		*u = append(*u, fmt.Sprintf("What Windows costs: %s count%s at the price of Linux, for no list price of Windows is known. AWS charges more for each vCPU: bill, floor and plan are too low by that. Give their price with --prices.", plural(n, "node"), cond(n == 1, "s", "")))
+	}
 	if len(a.st.from.Usage) > 0 {
 		*u = append(*u, "What pods use is of one moment, as metrics-server told it. Peaks of the day and the week are not in it.")
 	}
