@@ -172,6 +172,10 @@ func TestAFileWithoutItsNodePoolsIsNoClusterOfNodeGroups(t *testing.T) {
 	if strings.Contains(text, "of another controller") || !strings.Contains(page, "<title>Audit of prod") {
 		t.Errorf("%s", text)
 	}
+	b.Gaps = []snapshot.Gap{{Kind: "nodepools", Why: "2 NodePools of karpenter.sh/v1beta1 were not read, only those of karpenter.sh/v1 are", Versions: true}}
+	if text, _, _ := written(t, run(t, b.Snapshot, audit.Options{})); strings.Contains(text, "the file has none") || !strings.Contains(text, "NodePools: 6 nodes have the label karpenter.sh/nodepool, and 2 NodePools of karpenter.sh/v1beta1 were not read") {
+		t.Errorf("NodePools of another version:\n%s", text)
+	}
 	hidden, _, _ := written(t, run(t, b.Anonymize(), audit.Options{}))
 	if strings.Contains(hidden, "prod:") {
 		t.Error("the name of the cluster is not hashed")

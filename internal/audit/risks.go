@@ -325,7 +325,9 @@ func (a *audit) unknown() {
 	c := a.report.Cluster
 	if n := a.st.poolsUnread(); n > 0 {
 		where := "the cluster has none that could be read: NodePools that were deleted, or that you may not list"
-		if a.st.from.FromKubectl {
+		if other := a.st.from.OtherVersions("nodepools"); other != "" {
+			where = other
+		} else if a.st.from.FromKubectl {
 			where = "the file has none: add them with kubectl get nodepools,ec2nodeclasses,nodeclaims -o json"
 		}
 		*u = append(*u, fmt.Sprintf("NodePools: %s the label %s, and %s. The nodes are reckoned as if no NodePool governed them.", plural(n, "node")+cond(n == 1, " has", " have"), karpv1.NodePoolLabelKey, where))
