@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
@@ -29,6 +30,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
 	"github.com/kerf-sh/kerf/internal/state/pricefile"
 )
@@ -69,6 +71,7 @@ type audit struct {
 	emptied    *pack.Problem // what the floor is of
 	found      map[owner]*demand
 	order      []cluster.PodRef
+	spots      spots // that the plan and the moves use
 }
 
 // Run audits a snapshot. What could not be read makes its part of the report unknown, and is said there.
@@ -86,7 +89,7 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	}
 	o.Work = cmp.Or(o.Work, DefaultWork)
 	region := cmp.Or(o.Region, s.Region, borrowed)
-	a := &audit{o: &o, m: newMarket(&o, region), report: &Report{}}
+	a := &audit{o: &o, m: newMarket(&o, region, s.TakenAt), report: &Report{}, spots: spots{}}
 	a.st = read(s, a.m)
 	a.describe(region)
 	a.price()
@@ -103,6 +106,7 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 		a.asked()
 		a.first()
 	}
+	a.spotPrices()
 	a.risks()
 	a.unknown()
 	a.caveat()
@@ -128,13 +132,20 @@ func (a *audit) blind() string {
 // caveat says of what bill and floor are not.
 func (a *audit) caveat() {
 	r := a.report
-	if !r.Bill.Known || len(r.Bill.Unpriced) == 0 {
+	if !r.Bill.Known {
 		return
 	}
-	r.Caveat = "without " + plural(len(r.Bill.Unpriced), "node") + " whose price is not known"
-	if r.Floor.Known {
-		r.Caveat += fmt.Sprintf("; floor for %d of %s", r.Floor.Pods, plural(r.Floor.AllPods, "pod"))
+	var parts []string
+	if n := len(r.Bill.Unpriced); n > 0 {
+		parts = append(parts, "without "+plural(n, "node")+" whose price is not known")
+		if r.Floor.Known {
+			parts = append(parts, fmt.Sprintf("floor for %d of %s", r.Floor.Pods, plural(r.Floor.AllPods, "pod")))
+		}
 	}
+	if n := r.Bill.Windows; n > 0 {
+		parts = append(parts, plural(n, "Windows node")+" at the price of Linux")
+	}
+	r.Caveat = strings.Join(parts, "; ")
 }
 
 // CheckRegion refuses a region of which nothing is known, and one that is not that of the nodes: their types would have no price,
@@ -157,7 +168,6 @@ func (a *audit) describe(region string) {
 	s := a.st.from
 	c := &a.report.Cluster
 	*c = Cluster{TakenAt: s.TakenAt, KubernetesVersion: s.KubernetesVersion, Region: region, Name: s.Cluster, TimeOf: s.TimeOf, Anonymized: s.Anonymized, Scaled: a.st.scaledBy()}
-	running := map[string]string{}
 	for _, n := range a.st.nodes {
 		switch n.from {
 		case ofFargate:
@@ -175,16 +185,13 @@ func (a *audit) describe(region string) {
 				c.Daemons++
 			}
 		}
-		if n.CapacityType == catalog.Spot {
-			running[n.InstanceType] = n.Zone
-		}
 	}
 	for _, p := range a.st.pods {
 		if p.Spec.NodeName == "" {
 			c.Pending++
 		}
 	}
-	a.report.Prices = a.m.describe(a.o, running)
+	a.report.Prices = a.m.describe(a.o)
 }
 
 // scaledBy names what launches nodes, as far as its objects tell.
@@ -233,6 +240,9 @@ func (a *audit) price() {
 		}
 		b.Known = true
 		a.bill += n.Price
+		if n.Labels[corev1.LabelOSStable] == string(corev1.Windows) && !a.m.own[n.InstanceType] {
+			b.Windows++
+		}
 		kinds.add(n.CapacityType, n.Price)
 		groups.add(n.group, n.Price)
 		family, _ := ec2facts.SplitName(n.InstanceType)
@@ -309,7 +319,7 @@ func (a *audit) whole() *pack.Problem {
 }
 
 // placedAt is what a plan of Kerf's for the pods of all nodes that are not kept costs, kept nodes included.
-func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newNodes int, left []unplaced) {
+func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newNodes []plan.NewNode, left []unplaced) {
 	p := a.problem(keep)
 	out := pack.Solve(p)
 	price = out.Price
@@ -324,7 +334,7 @@ func (a *audit) placedAt(keep func(*audited) bool) (price catalog.MicroUSD, newN
 			left = append(left, unplaced{pod, why})
 		}
 	}
-	return price, len(out.NewNodes), left
+	return price, out.NewNodes, left
 }
 
 // unplaced is a pod that no pool could take, and why.
@@ -339,7 +349,7 @@ const mostSettling = 10
 
 // settle finds the pods that no pool could take, and leaves their nodes as they are: a plan without them would save nothing. all
 // tells that every other pod has a place in the plan.
-func (a *audit) settle() (price catalog.MicroUSD, newNodes int, all bool) {
+func (a *audit) settle() (price catalog.MicroUSD, newNodes []plan.NewNode, all bool) {
 	none := func(*audited) bool { return false }
 	a.stuck = map[string]string{}
 	for range mostSettling {

@@ -42,7 +42,8 @@ const (
 //	  less what it saves once nothing holds the others                        DoNotDisrupt, PodDisruptionBudget, …
 //	floor: what no plan can be below                                          NotProved: what lies between
 func (a *audit) difference() {
-	planned, planNodes, all := a.settle()
+	planned, newNodes, all := a.settle()
+	a.launches(newNodes)
 	lowest := bound.Lower(a.emptied, floorPlan(a), bound.Budget{Work: a.o.Work}).Bound
 	a.floor = min(a.kept+lowest, a.bill)
 
@@ -95,7 +96,7 @@ func (a *audit) difference() {
 	if !all {
 		planned = max(planned, a.floor)
 	}
-	f.Plan, f.PlanNodes = dollars(planned), planNodes
+	f.Plan, f.PlanNodes = dollars(planned), len(newNodes)
 	for _, n := range a.st.nodes {
 		if n.from == ofPool || n.from == ofGroup {
 			f.AllPods += len(moving(n.Node))
@@ -106,6 +107,15 @@ func (a *audit) difference() {
 	}
 	if a.floor > 0 {
 		f.Percent = new(float64(a.bill-a.floor) / float64(a.floor) * 100)
+	}
+}
+
+// launches notes the spot prices that new nodes rest on.
+func (a *audit) launches(nodes []plan.NewNode) {
+	for i := range nodes {
+		if list := nodes[i].Types; len(list) > 0 && list[0].CapacityType == catalog.Spot {
+			a.spots.use(list[0].Name, list[0].Zone)
+		}
 	}
 }
 

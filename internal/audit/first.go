@@ -50,6 +50,9 @@ func (a *audit) first() {
 		out.Condition = "Once these nodes belong to NodePools like the assumed ones, and Kerf runs. Until then nothing of this happens."
 	}
 	for i := range d.Moves {
+		a.launches(d.Moves[i].NewNodes)
+	}
+	for i := range d.Moves {
 		if i == mostMoves {
 			out.More = len(d.Moves) - mostMoves
 			break

@@ -10,6 +10,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/audit"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
+	"github.com/kerf-sh/kerf/internal/state/pricefile"
 )
 
 // written are the three forms for people: the report, the line of --quiet, the page.
@@ -58,6 +59,29 @@ func TestANodeWithoutAKnownPriceIsSaidBesideTheBill(t *testing.T) {
 	}
 }
 
+// There is no list price of Windows: nodes that run it are said to count as Linux, unless a price was given.
+func TestWindowsNodesCountAsLinuxAndItIsSaid(t *testing.T) {
+	b := withAutoscaler()
+	b.Nodes[0].Labels[corev1.LabelOSStable] = "windows"
+	r := run(t, b.Snapshot, audit.Options{})
+	text, line, page := written(t, r)
+	for form, want := range map[string]string{text: "What Windows costs: 1 node counts at the price of Linux", line: "1 Windows node at the price of Linux", page: "1 Windows node at the price of Linux"} {
+		if !strings.Contains(form, want) {
+			t.Errorf("no %q in\n%s", want, form)
+		}
+	}
+	if r.Bill.Windows != 1 {
+		t.Errorf("%+v", r.Bill)
+	}
+	rules, err := pricefile.Parse("p.yaml", []byte("prices: [{match: {family: m5}, factor: 1.9}, {match: {family: c5}, factor: 1.9}, {match: {family: r5}, factor: 1.9}, {match: {family: t3}, factor: 1.9}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, b.Snapshot, audit.Options{Prices: rules}); r.Bill.Windows != 0 || r.Caveat != "" {
+		t.Errorf("with a price of its own: %+v, caveat %q", r.Bill, r.Caveat)
+	}
+}
+
 func TestWithoutNodesNothingIsSaidToBeProved(t *testing.T) {
 	denied := withAutoscaler() // the ClusterRole view: all but what belongs to no namespace
 	denied.Nodes, denied.Gaps, denied.Region = nil, []snapshot.Gap{{Kind: "nodes", Why: "you may not list them"}}, ""
@@ -89,6 +113,28 @@ func TestWithoutNodesNothingIsSaidToBeProved(t *testing.T) {
 				t.Errorf("%s\n%s", text, line)
 			}
 		})
+	}
+}
+
+// Nodes that all run on demand, and a plan and moves on spot: what these rest on is said, and that it is old, in every form.
+func TestOldSpotPricesOfThePlanAreSaid(t *testing.T) {
+	b := withKarpenter()
+	for _, n := range b.Nodes {
+		n.Labels["karpenter.sh/capacity-type"] = "on-demand"
+	}
+	r := run(t, b.Snapshot, audit.Options{})
+	if !strings.Contains(r.Prices.Spot, "quotes of the region, not known of which zone (2025-05-28)") || r.Prices.SpotOldest != "2025-05-28" || !strings.HasPrefix(r.Prices.Warning, "Spot prices are of 2025-05-28") {
+		t.Errorf("%+v", r.Prices)
+	}
+	text, _, page := written(t, r)
+	for _, form := range []string{strings.Join(strings.Fields(text), " "), page} {
+		if !strings.Contains(form, "the floor, Kerf&#39;s plan and what is saved rest on them") && !strings.Contains(form, "NOTE: Spot prices are of 2025-05-28, and the floor, Kerf's plan and what is saved rest on them. For the prices of now: --with-aws") {
+			t.Errorf("it is not said in\n%s", form)
+		}
+	}
+	half := 0.5
+	if p := run(t, b.Snapshot, audit.Options{SpotDiscount: &half}).Prices; p.Warning != "" || p.SpotOldest != "" {
+		t.Errorf("of an assumption: %+v", p)
 	}
 }
 
@@ -125,6 +171,10 @@ func TestAFileWithoutItsNodePoolsIsNoClusterOfNodeGroups(t *testing.T) {
 	}
 	if strings.Contains(text, "of another controller") || !strings.Contains(page, "<title>Audit of prod") {
 		t.Errorf("%s", text)
+	}
+	b.Gaps = []snapshot.Gap{{Kind: "nodepools", Why: "2 NodePools of karpenter.sh/v1beta1 were not read, only those of karpenter.sh/v1 are", Versions: true}}
+	if text, _, _ := written(t, run(t, b.Snapshot, audit.Options{})); strings.Contains(text, "the file has none") || !strings.Contains(text, "NodePools: 6 nodes have the label karpenter.sh/nodepool, and 2 NodePools of karpenter.sh/v1beta1 were not read") {
+		t.Errorf("NodePools of another version:\n%s", text)
 	}
 	hidden, _, _ := written(t, run(t, b.Anonymize(), audit.Options{}))
 	if strings.Contains(hidden, "prod:") {

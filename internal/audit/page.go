@@ -13,6 +13,9 @@ import (
 func (r *Report) WritePage(w io.Writer) error {
 	m := r.money()
 	p := report.Page{Title: "Audit of " + cmp.Or(r.Cluster.Name, "a cluster"), Subtitle: r.Cluster.Title(), Figures: r.figures(m)}
+	if r.Prices.Warning != "" {
+		p.Sections = append(p.Sections, report.Section{Title: "Old spot prices", Blocks: []report.Block{report.Notes{{Text: r.Prices.Warning, Detail: "They are " + r.Prices.Spot + ".", Tone: report.Warn}}}})
+	}
 	if r.Floor.Known {
 		p.Sections = append(p.Sections, r.billSection(m), r.differenceSection(m), r.askedSection(m))
 	} else {

@@ -2,9 +2,7 @@ package audit
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"strings"
+	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
@@ -18,9 +16,11 @@ import (
 type market struct {
 	facts    *ec2facts.Facts
 	region   string
+	at       time.Time
 	onDemand ec2facts.PriceTable
 	discount *float64 // spot below on-demand, as a part of it; nil: by the facts
 	overlays []catalog.Overlay
+	own      map[string]bool // types of which overlays change the price
 
 	offered map[string][]string // type to zones
 	zones   []awsv1.Subnet      // one subnet for each zone
@@ -28,8 +28,9 @@ type market struct {
 	empty   *offering.Snapshot
 }
 
-func newMarket(o *Options, region string) *market {
-	m := &market{facts: o.Facts, region: region, onDemand: o.Facts.OnDemand(region), discount: o.SpotDiscount, overlays: o.Prices.In(region), empty: offering.NewUnavailable(nil).Snapshot()}
+// newMarket is the market of a region at a moment.
+func newMarket(o *Options, region string, at time.Time) *market {
+	m := &market{at: at, own: map[string]bool{}, facts: o.Facts, region: region, onDemand: o.Facts.OnDemand(region), discount: o.SpotDiscount, overlays: o.Prices.In(region), empty: offering.NewUnavailable(nil).Snapshot()}
 	catalog.SortOverlays(m.overlays)
 	m.offered, _ = o.Facts.Offerings(region)
 	zones, _ := o.Facts.Zones(region)
@@ -73,7 +74,9 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 	out := offering.Assemble(shapes, offering.Input{Subnets: subnets, Prices: m, Unavailable: m.empty})
 	if len(m.overlays) > 0 {
 		for i := range out {
-			out[i] = out[i].Overlay(m.overlays, nil)
+			listed := out[i]
+			out[i] = listed.Overlay(m.overlays, nil)
+			m.own[listed.Name] = m.own[listed.Name] || out[i] != listed
 		}
 	}
 	return out
@@ -84,19 +87,6 @@ func (m *market) OnDemand(instanceType string) (catalog.MicroUSD, bool) {
 	p, ok := m.onDemand.Prices[instanceType]
 	return catalog.MicroUSD(p.MicroUSD), ok
 }
-
-// Spot is part of offering.Prices.
-func (m *market) Spot(instanceType, zone string) (catalog.MicroUSD, bool) {
-	if m.discount != nil {
-		p, ok := m.OnDemand(instanceType)
-		return catalog.MicroUSD(math.Round(float64(p) * (1 - *m.discount))), ok
-	}
-	p, ok := m.facts.Spot(m.region, zone, instanceType)
-	return catalog.MicroUSD(p.MicroUSD), ok
-}
-
-// SpotLately is part of offering.Prices; an audit is of one moment.
-func (m *market) SpotLately(string, string) *catalog.Range { return nil }
 
 // price is what a node costs: the price of its type, zone and capacity type; of any zone where the node's is not known. What is
 // reserved costs what it would on demand: it is paid for whether it is used or not.
@@ -127,7 +117,7 @@ func (m *market) price(instanceType, zone, capacityType string) (catalog.MicroUS
 }
 
 // describe says what the prices stand on.
-func (m *market) describe(o *Options, spotTypes map[string]string) Prices {
+func (m *market) describe(o *Options) Prices {
 	out := Prices{Source: "facts that are built into kerf", Currency: m.onDemand.Currency}
 	if o.Live {
 		out.Source = "your account, asked now"
@@ -142,7 +132,6 @@ func (m *market) describe(o *Options, spotTypes map[string]string) Prices {
 	default:
 		out.OnDemand = fmt.Sprintf("list prices of %s of %s to %s", m.region, m.onDemand.Oldest, m.onDemand.Newest)
 	}
-	out.Spot = m.describeSpot(spotTypes)
 	if n := o.Prices.Len(); n > 0 {
 		out.Overrides = len(m.overlays)
 		for i := range m.overlays {
@@ -160,28 +149,6 @@ func (m *market) describe(o *Options, spotTypes map[string]string) Prices {
 		}
 	}
 	return out
-}
-
-// describeSpot says on what the spot prices of the types that run rest.
-func (m *market) describeSpot(running map[string]string) string {
-	if m.discount != nil {
-		return fmt.Sprintf("assumed: %.0f %% below on-demand", *m.discount*100)
-	}
-	words := map[ec2facts.Basis]string{
-		ec2facts.Exact: "quotes of the zone", ec2facts.ZoneUnknown: "quotes of the region, not known of which zone", ec2facts.Advised: "the usual saving that AWS publishes",
-		ec2facts.Estimated: "estimates", ec2facts.Borrowed: "another region's",
-	}
-	var seen []string
-	for name, zone := range running {
-		if p, ok := m.facts.Spot(m.region, zone, name); ok && !slices.Contains(seen, words[p.Basis]) {
-			seen = append(seen, words[p.Basis])
-		}
-	}
-	slices.Sort(seen)
-	if len(seen) == 0 {
-		return "none was needed"
-	}
-	return strings.Join(seen, "; ")
 }
 
 // interrupted is the band of spot instances of a type that are taken back in a month, such as "<5"; empty where not known.

@@ -63,7 +63,12 @@ type Prices struct {
 	Source   string `json:"source"`
 	Currency string `json:"currency"`
 	OnDemand string `json:"onDemand"`
-	Spot     string `json:"spot"`
+	// Spot says on what the spot prices rest that the bill, the plan and the moves use, and of which days they are.
+	Spot string `json:"spot"`
+	// SpotOldest and SpotNewest are the days of those of them that are more than four weeks older than the audit; Warning says so.
+	SpotOldest string `json:"spotOldest,omitempty"`
+	SpotNewest string `json:"spotNewest,omitempty"`
+	Warning    string `json:"warning,omitempty"`
 	// Overrides is how many rules of a price file were used.
 	Overrides int `json:"overrides,omitempty"`
 	// Unmatched are the rules of the price file that match no instance type of the region, by their lines.
@@ -81,6 +86,8 @@ type Bill struct {
 	Families      []Share `json:"families,omitempty"`
 	// Unpriced are nodes without a known price; they count as nothing.
 	Unpriced []string `json:"unpriced,omitempty"`
+	// Windows counts the nodes that run Windows: they stand in the bill at the price of Linux, which is less than AWS charges.
+	Windows int `json:"windowsAtLinuxPrice,omitempty"`
 }
 
 // Share is a part of the bill.

@@ -325,7 +325,9 @@ func (a *audit) unknown() {
 	c := a.report.Cluster
 	if n := a.st.poolsUnread(); n > 0 {
 		where := "the cluster has none that could be read: NodePools that were deleted, or that you may not list"
-		if a.st.from.FromKubectl {
+		if other := a.st.from.OtherVersions("nodepools"); other != "" {
+			where = other
+		} else if a.st.from.FromKubectl {
 			where = "the file has none: add them with kubectl get nodepools,ec2nodeclasses,nodeclaims -o json"
 		}
 		*u = append(*u, fmt.Sprintf("NodePools: %s the label %s, and %s. The nodes are reckoned as if no NodePool governed them.", plural(n, "node")+cond(n == 1, " has", " have"), karpv1.NodePoolLabelKey, where))
@@ -336,6 +338,9 @@ func (a *audit) unknown() {
 			names, more = names[:mostObjects], fmt.Sprintf(" and %d more", n-mostObjects)
 		}
 		*u = append(*u, fmt.Sprintf("What %s cost%s: %s%s. Bill, floor and difference are without %s and their pods.", plural(len(a.report.Bill.Unpriced), "node"), cond(len(a.report.Bill.Unpriced) == 1, "s", ""), strings.Join(names, ", "), more, cond(len(a.report.Bill.Unpriced) == 1, "it", "them")))
+	}
+	if n := a.report.Bill.Windows; n > 0 {
+		*u = append(*u, fmt.Sprintf("What Windows costs: %s count%s at the price of Linux, for no list price of Windows is known. AWS charges more for each vCPU: bill, floor and plan are too low by that. Give their price with --prices.", plural(n, "node"), cond(n == 1, "s", "")))
 	}
 	if len(a.st.from.Usage) > 0 {
 		*u = append(*u, "What pods use is of one moment, as metrics-server told it. Peaks of the day and the week are not in it.")

@@ -118,6 +118,9 @@ func (t *textWriter) head(r *Report) {
 		prices += fmt.Sprintf("; %s of a price file", plural(r.Prices.Overrides, "rule"))
 	}
 	t.line(prices)
+	if r.Prices.Warning != "" {
+		t.folded("  ", "NOTE: "+r.Prices.Warning)
+	}
 	t.line("")
 	m := t.money
 	switch {

@@ -250,5 +250,5 @@ func (f *auditFlags) write(out io.Writer, r *audit.Report) error {
 
 // auditPaint colours a report for people.
 var auditPaint = []stroke{
-	strokeOf(`^  (high) `, wrongColor...), strokeOf(`^  (low ) `, doubtColor...), strokeOf(`^[A-Z][A-Z' ]{4,}`, headingColor...), strokeOf(`^  (Costs|Floor|Difference|Kerf's plan) .*`, headingColor...),
+	strokeOf(`^  (high) `, wrongColor...), strokeOf(`^  (low |NOTE:) `, doubtColor...), strokeOf(`^[A-Z][A-Z' ]{4,}`, headingColor...), strokeOf(`^  (Costs|Floor|Difference|Kerf's plan) .*`, headingColor...),
 }

@@ -209,8 +209,11 @@ func (f *workloadFlags) pools() ([]simulate.File, error) {
 		return nil, &usageError{err}
 	}
 	file, err := simulate.PoolsOf(f.snapshot, s)
-	if err != nil || file == nil {
-		return nil, err
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if file == nil {
+		return nil, nil
 	}
 	return []simulate.File{*file}, nil
 }

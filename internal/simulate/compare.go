@@ -81,8 +81,11 @@ type Difference struct {
 	Wanted int `json:"seedsWanted,omitempty"`
 }
 
+// failing are pods that a configuration does not run: they weigh more than any bill, for what runs nothing costs nothing.
+var failing = []string{"refused", "waiting"}
+
 // decisive are the figures that decide between configurations, in the order of their weight where nothing else says it.
-var decisive = []string{"refused", "bill", "p99_pending", "p95_pending", "p50_pending", "moved", "disrupted"}
+var decisive = []string{"refused", "waiting", "bill", "p99_pending", "p95_pending", "p50_pending", "moved", "disrupted"}
 
 // errNothing is what Compare returns of runs that were ended too early.
 var errNothing = errors.New("nothing can be compared yet: no seed was finished by two configurations")
@@ -309,7 +312,7 @@ func (d *Difference) want(together int) {
 // weight is how much a difference weighs beside those of other figures: by how many times as much it is, in either direction.
 func (d *Difference) weight() float64 {
 	switch {
-	case d.Metric == "refused":
+	case slices.Contains(failing, d.Metric):
 		return math.Inf(1)
 	case d.Metric == "bill":
 		return math.MaxFloat64
@@ -320,12 +323,13 @@ func (d *Difference) weight() float64 {
 }
 
 // deciding are the differences of a configuration by which one decides, those that are told and those that are not, each in the order
-// of their weight: pods refused, the bill, then by how many times as much it is. Figures that are 0 everywhere are left out.
+// of their weight: pods refused and pods that never ran, the bill, then by how many times as much it is. Of the first two those that are 0
+// everywhere are left out.
 func (c *Comparison) deciding(configuration string) (told, untold []*Difference) {
 	for _, name := range decisive {
 		d := c.difference(configuration, name)
 		switch {
-		case d == nil, name == "refused" && !c.some(name):
+		case d == nil, slices.Contains(failing, name) && !c.some(name):
 		case d.Told:
 			told = append(told, d)
 		default:

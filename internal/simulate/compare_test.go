@@ -128,7 +128,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 	}
 	for _, want := range []string{
 		"compared: NodePool default: disruption.consolidateAfter 30s → 10m\n", "compared: NodePool default: weight 3 → not set\n", "compared: NodePool gpu is left out\n", "compared: NodePool spot is added\n", "compared: NodePool spot: weight not set → 7\n",
-		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3 ± 0", "the 7 differences by which one decides are judged together (Holm)", "may be chance; about ",
+		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3 ± 0", "the 8 differences by which one decides are judged together (Holm)", "may be chance; about ",
 	} {
 		if flat := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(text.String(), want) && !strings.Contains(flat, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())
@@ -144,6 +144,27 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 		if !strings.Contains(html, seed) {
 			t.Errorf("the page has no figure of a seed: %s", seed)
 		}
+	}
+}
+
+// What runs nothing costs nothing: pods that never ran stand before the bill that is lower for it.
+func TestPodsThatNeverRanStandBeforeTheBill(t *testing.T) {
+	a, b := runsOf("a", 100, 200, 300), runsOf("b", 50, 101, 149)
+	for i, r := range b {
+		r.Totals.Waiting, r.Totals.Refused = 30, 20
+		a[i].Totals.Waiting = i % 2
+	}
+	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, _ := c.deciding("b")
+	var names []string
+	for _, d := range told {
+		names = append(names, d.Metric)
+	}
+	if got := strings.Join(names, " "); got != "refused waiting bill" {
+		t.Errorf("told: %s", got)
 	}
 }
 

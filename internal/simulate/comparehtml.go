@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/report"
@@ -183,7 +184,7 @@ func (c *Comparison) seedTables() []report.Block {
 	var out []report.Block
 	for _, name := range decisive {
 		m, _ := metric(name)
-		if name == "refused" && !c.some(name) {
+		if slices.Contains(failing, name) && !c.some(name) {
 			continue
 		}
 		t := report.Table{Title: upper(m.Title), Columns: []report.Column{{Title: "Seed", Number: true}}, Fold: seedsShown}

@@ -155,6 +155,19 @@ func TestPodsThatNeverRunCount(t *testing.T) {
 	}
 }
 
+// A pod that is refused from the beginning is refused in what is counted too, however long the warm-up was.
+func TestPodsRefusedFromTheStartAreRefused(t *testing.T) {
+	w, err := workload.Read("huge.csv", strings.NewReader("arrival_s,workload,replicas,cpu_millicores,memory_mib\n0,web,1,100,100\n0,huge,3,500000,1000\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, w, 10*time.Minute, 1)
+	s.Warmup = simulate.DefaultWarmup
+	if r := play(t, s)[0]; r.Totals.Refused != 3 || r.Totals.Waiting != 3 || r.Refused[0].Example != "default/huge" {
+		t.Errorf("%+v, refused %+v", r.Totals, r.Refused)
+	}
+}
+
 func TestEndedEarlyItSaysWhatThereIs(t *testing.T) {
 	w, err := workload.Shape(workload.Steady, 20, 0, 200*time.Hour, 1)
 	if err != nil {

@@ -281,7 +281,7 @@ func (w *watcher) look(end bool) {
 	}
 }
 
-// reset forgets what was counted; pods go on.
+// reset forgets what was counted; pods go on, and those that still have no node are counted as refused anew.
 func (w *watcher) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,6 +289,9 @@ func (w *watcher) reset() {
 	clear(w.moved)
 	clear(w.begun)
 	clear(w.refused)
+	for _, p := range w.pods {
+		p.counted = false
+	}
 }
 
 // take returns and forgets the pods that have ended and gone.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +17,13 @@ import (
 // PoolsOf are the NodePools and EC2NodeClasses of a snapshot as a file; nil if it has no NodePool. NodePools launch in the zones of their
 // subnets, as they do in the cluster. What a snapshot with hashed names leaves out of EC2NodeClasses is filled in: all of it is replaced
 // by what the simulated account has.
+//
+// Errors: it has NodePools in other versions only.
 func PoolsOf(name string, s *snapshot.Snapshot) (*File, error) {
 	if len(s.NodePools) == 0 {
+		if other := s.OtherVersions("nodepools"); other != "" {
+			return nil, fmt.Errorf("%s: %s: name the NodePools to simulate with -f", name, other)
+		}
 		return nil, nil
 	}
 	zones := map[string][]string{} // by class

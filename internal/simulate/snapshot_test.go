@@ -54,3 +54,14 @@ func TestASnapshotOfAnAuditCanBeSimulated(t *testing.T) {
 		}
 	}
 }
+
+// NodePools in a version that is not read are no reason to play those of the quick start.
+func TestNodePoolsOfOtherVersionsAreNotLeftOut(t *testing.T) {
+	s, err := snapshot.Read(strings.NewReader(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"karpenter.sh/v1beta1","kind":"NodePool","metadata":{"name":"a"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PoolsOf("cluster.json", s); err == nil || !strings.Contains(err.Error(), "cluster.json: 1 NodePool of karpenter.sh/v1beta1") || !strings.Contains(err.Error(), "-f") {
+		t.Errorf("error %v", err)
+	}
+}

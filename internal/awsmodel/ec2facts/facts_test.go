@@ -163,7 +163,7 @@ func TestSpot(t *testing.T) {
 	f := facts(t)
 	offered, _ := f.Offerings("us-east-1")
 	zoneQuote, ok := f.Spot("us-east-1", "us-east-1a", "a1.medium")
-	if diff := cmp.Diff(Price{MicroUSD: 12300, Basis: Exact}, zoneQuote); diff != "" || !ok {
+	if diff := cmp.Diff(Price{MicroUSD: 12300, Basis: Exact, Date: "2024-01-09..2024-02-01"}, zoneQuote); diff != "" || !ok {
 		t.Errorf("a1.medium in us-east-1a:\n%s", diff)
 	}
 	bases := map[Basis]int{}
@@ -182,6 +182,9 @@ func TestSpot(t *testing.T) {
 				}
 				if !ok && region == "us-east-1" && slices.Contains(offered[x.Name], z.Name) && slices.Contains(x.UsageClasses, "spot") && od[x.Name].MicroUSD > 0 {
 					t.Errorf("%s has no spot price in %s", x.Name, z.Name)
+				}
+				if ok && (p.Date == "") != (p.Basis == Estimated) && p.Basis != Borrowed {
+					t.Errorf("the spot price of %s in %s rests on %q of %q", x.Name, z.Name, p.Basis, p.Date)
 				}
 				bases[p.Basis]++
 			}

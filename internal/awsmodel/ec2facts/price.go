@@ -1,7 +1,9 @@
 package ec2facts
 
 import (
+	"cmp"
 	"hash/fnv"
+	"strings"
 )
 
 // Basis is what a fact rests on.
@@ -25,7 +27,8 @@ const (
 type Price struct {
 	MicroUSD int64 // millionths of the region's currency
 	Basis    Basis
-	Date     string // day or days that it was seen, empty for what is not a published price
+	// Date is the day or days ("2024-01-09..2024-02-01") of the list, the quote or the advice that it rests on; empty for estimates.
+	Date string
 }
 
 // PriceTable is the on-demand prices of a region (Linux, shared tenancy).
@@ -112,10 +115,35 @@ func (f *Facts) Spot(region, zone, instanceType string) (Price, bool) {
 	if priced {
 		p.MicroUSD = min(p.MicroUSD, od.MicroUSD)
 	}
+	p.Date = f.spotDate(r.Name, p.Basis)
 	if borrowed {
 		p.Basis = Borrowed
 	}
 	return p, true
+}
+
+// spotDate is the day or days of what a spot price of a region rests on.
+func (f *Facts) spotDate(region string, basis Basis) string {
+	part, date := "", ""
+	switch basis {
+	case Exact:
+		part = "spot by zone"
+	case ZoneUnknown:
+		part = "spot by region"
+	case Advised:
+		part = "spot advice"
+	case Estimated, Borrowed:
+		return ""
+	}
+	for _, s := range f.Sources {
+		switch {
+		case s.Part == part:
+			date = cmp.Or(date, s.Date)
+		case basis == Exact && s.Part == livePart+region && strings.Contains(s.Origin, liveSpot):
+			date = s.Date // an update replaces all quotes of its region
+		}
+	}
+	return date
 }
 
 func (r *Region) spot(i int, zone, name string, od Price) (Price, bool) {

@@ -140,15 +140,21 @@ func (r *Region) update(u Update, to map[string]int) error {
 	return nil
 }
 
+// livePart begins the part of a source that is an update of a region; liveSpot stands in its origin where that has spot prices.
+const (
+	livePart = "live "
+	liveSpot = "spot prices"
+)
+
 // sourcesWith says what is now from where. Lines on earlier updates of the region are replaced.
 func (f *Facts) sourcesWith(u Update) []Source {
-	part := "live " + u.Region
+	part := livePart + u.Region
 	out := slices.DeleteFunc(slices.Clone(f.Sources), func(s Source) bool { return s.Part == part })
 	var learned []string
 	for _, p := range []struct {
 		name  string
 		there bool
-	}{{"types", u.Types != nil}, {"zones", u.Zones != nil}, {"offerings", u.Offerings != nil}, {"on-demand prices", u.OnDemand != nil}, {"spot prices", u.Spot != nil}} {
+	}{{"types", u.Types != nil}, {"zones", u.Zones != nil}, {"offerings", u.Offerings != nil}, {"on-demand prices", u.OnDemand != nil}, {liveSpot, u.Spot != nil}} {
 		if p.there {
 			learned = append(learned, p.name)
 		}

@@ -66,6 +66,9 @@ func TestUpdateKeepsOtherRegionsInStep(t *testing.T) {
 	if diff := cmp.Diff(want, here); diff != "" {
 		t.Errorf("prices here (-want +got):\n%s", diff)
 	}
+	if p, ok := got.Spot("here", "here-a", "m1.large"); !ok || p.Basis != Exact || p.Date != "2021-01-01" {
+		t.Errorf("a spot price that was learned: %+v %v", p, ok)
+	}
 	if before, _ := f.Offerings("here"); len(before) != 3 {
 		t.Error("the facts that were updated have changed")
 	}

@@ -32,10 +32,10 @@ func (s *Snapshot) anonymize(secret []byte) *Snapshot {
 	out := &Snapshot{Kerf: s.Kerf, TakenAt: s.TakenAt, TimeOf: s.TimeOf, FromKubectl: s.FromKubectl, KubernetesVersion: s.KubernetesVersion, Region: s.Region, Anonymized: true}
 	for _, g := range s.Gaps {
 		why := g.Why
-		if g.Why != "you may not list them" && g.Why != "the cluster does not have them" && g.Why != "the file has none" {
+		if !g.Versions && g.Why != "you may not list them" && g.Why != "the cluster does not have them" && g.Why != "the file has none" {
 			why = "could not be listed" // the message of a server may name anything
 		}
-		out.Gaps = append(out.Gaps, Gap{Kind: g.Kind, Why: why, Absent: g.Absent})
+		out.Gaps = append(out.Gaps, Gap{Kind: g.Kind, Why: why, Absent: g.Absent, Versions: g.Versions})
 	}
 	from, to := &s.Objects, &out.Objects
 	to.Nodes = each(from.Nodes, a.node)

@@ -66,6 +66,8 @@ type Gap struct {
 	Why  string `json:"why"`
 	// Absent is set where the cluster does not have the kind at all, which is no lack of rights.
 	Absent bool `json:"absent,omitempty"`
+	// Versions is set where objects of the kind were there in versions that are not read.
+	Versions bool `json:"versions,omitempty"`
 }
 
 // Missing reports whether a resource could not be read though the cluster has it.
@@ -76,6 +78,16 @@ func (s *Snapshot) Missing(resource string) bool {
 		}
 	}
 	return false
+}
+
+// OtherVersions says which objects of a resource were there and not read, for their version; empty: none.
+func (s *Snapshot) OtherVersions(resource string) string {
+	for _, g := range s.Gaps {
+		if g.Kind == resource && g.Versions {
+			return g.Why
+		}
+	}
+	return ""
 }
 
 // Objects are the objects of a cluster, each kind sorted by namespace and name.
@@ -179,84 +191,4 @@ func ReadFile(name string) (*Snapshot, error) {
 		}
 	}
 	return s, nil
-}
-
-// Read reads what ReadFile does.
-func Read(r io.Reader) (*Snapshot, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(bytes.NewReader(data))
-		if err == nil {
-			data, err = io.ReadAll(z)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the file is damaged: %w", err)
-		}
-	}
-	var file struct {
-		header
-		Kind  string            `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	s := &Snapshot{}
-	file.Snapshot = s
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("not JSON of a snapshot or of kubectl get -o json: %w", err)
-	}
-	switch {
-	case file.Format == Format && file.Version != Version:
-		return nil, fmt.Errorf("the snapshot has version %d, and this kerf reads version %d: use the kerf that wrote it, or write it anew with kerf audit --snapshot", file.Version, Version)
-	case file.Format == "" && file.Kind != "" && file.Items == nil:
-		file.Items = []json.RawMessage{data} // one object
-	case file.Format == "" && file.Items != nil:
-	case file.Format != Format:
-		return nil, errors.New(`neither a snapshot ("format": "kerf.sh/snapshot") nor a List of kubectl get -o json: write one with kerf audit --snapshot FILE`)
-	}
-	if err := s.add(file.Items); err != nil {
-		return nil, err
-	}
-	if s.TakenAt.IsZero() {
-		s.TakenAt, s.TimeOf = time.Now().UTC().Truncate(time.Second), "reading it"
-	}
-	if file.Format == "" { // whoever ran kubectl chose what to read
-		s.FromKubectl = true
-		for _, k := range kinds {
-			if len(k.all(&s.Objects)) == 0 {
-				s.Gaps = append(s.Gaps, Gap{Kind: k.resource, Why: "the file has none", Absent: k.optional})
-			}
-		}
-	}
-	s.settle()
-	return s, nil
-}
-
-// add takes in objects of any kinds; those of kinds that nobody reads are passed over.
-func (s *Snapshot) add(items []json.RawMessage) error {
-	for i, raw := range items {
-		var meta struct {
-			APIVersion string            `json:"apiVersion"`
-			Kind       string            `json:"kind"`
-			Items      []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(raw, &meta); err != nil {
-			return fmt.Errorf("items[%d]: %w", i, err)
-		}
-		if strings.HasSuffix(meta.Kind, "List") && meta.Items != nil {
-			if err := s.add(meta.Items); err != nil {
-				return fmt.Errorf("items[%d]: %w", i, err)
-			}
-			continue
-		}
-		k := kindOf(meta.APIVersion, meta.Kind)
-		if k == nil {
-			continue
-		}
-		if err := k.add(&s.Objects, raw); err != nil {
-			return fmt.Errorf("items[%d], %s: %w", i, meta.Kind, err)
-		}
-	}
-	return nil
 }

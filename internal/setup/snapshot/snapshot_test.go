@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -201,6 +202,53 @@ func TestKubectlListsAreRead(t *testing.T) {
 	}
 	if !s.Missing("poddisruptionbudgets") || s.Missing("nodepools") || s.Missing("pods") {
 		t.Errorf("gaps: %+v", s.Gaps)
+	}
+}
+
+// Lists in the forms that people have them: as the API writes them, without the kinds of items; several in one file; as PowerShell writes
+// what kubectl prints.
+func TestListsInOtherFormsAreRead(t *testing.T) {
+	const pods = `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a","namespace":"x"},"spec":{"nodeName":"n"}}]}`
+	const nodes = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"ñ","labels":{"topology.kubernetes.io/region":"eu-west-1"}}}]}`
+	wide := func(text string, low, high int) string {
+		out := make([]byte, 0, 2*len(text))
+		for _, u := range utf16.Encode([]rune("\ufeff" + text)) {
+			two := [2]byte{}
+			two[low], two[high] = byte(u), byte(u>>8)
+			out = append(out, two[:]...)
+		}
+		return string(out)
+	}
+	both := pods + "\n" + nodes + "\n"
+	for name, text := range map[string]string{"two lists": both, "a byte order mark": "\xef\xbb\xbf" + both, "UTF-16, little": wide(both, 0, 1), "UTF-16, big": wide(both, 1, 0), "a list of lists": `{"apiVersion":"v1","kind":"List","items":[` + pods + "," + nodes + `]}`} {
+		s, err := snapshot.Read(strings.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if len(s.Pods) != 1 || s.Pods[0].Spec.NodeName != "n" || len(s.Nodes) != 1 || s.Nodes[0].Name != "ñ" || s.Region != "eu-west-1" || !s.FromKubectl {
+			t.Errorf("%s: %d pods, %d nodes, region %q", name, len(s.Pods), len(s.Nodes), s.Region)
+		}
+	}
+	whole := string(encoded(t, filled(), "x.json"))
+	if _, err := snapshot.Read(strings.NewReader(whole + pods)); err == nil || !strings.Contains(err.Error(), "a file of its own") {
+		t.Errorf("a snapshot and a list: %v", err)
+	}
+}
+
+// Objects in versions that are not read are named: they are no lack of the file.
+func TestOtherVersionsAreNamed(t *testing.T) {
+	s, err := snapshot.Read(strings.NewReader(`{"apiVersion":"v1","kind":"List","items":[
+		{"apiVersion":"karpenter.sh/v1beta1","kind":"NodePool","metadata":{"name":"a"}}, {"apiVersion":"karpenter.sh/v1beta1","kind":"NodePool","metadata":{"name":"b"}},
+		{"apiVersion":"karpenter.k8s.aws/v1alpha1","kind":"AWSNodeTemplate","metadata":{"name":"a"}}, {"apiVersion":"example.com/v1","kind":"NodePool","metadata":{"name":"x"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.OtherVersions("nodepools"); got != "2 NodePools of karpenter.sh/v1beta1 were not read, only those of karpenter.sh/v1 are (kerf convert makes these of them)" || !s.Missing("nodepools") {
+		t.Errorf("nodepools: %q", got)
+	}
+	if got := s.OtherVersions("ec2nodeclasses"); !strings.HasPrefix(got, "1 AWSNodeTemplate of karpenter.k8s.aws/v1alpha1 ") || s.OtherVersions("nodeclaims") != "" {
+		t.Errorf("ec2nodeclasses: %q", got)
 	}
 }
 

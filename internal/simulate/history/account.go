@@ -54,6 +54,29 @@ func many(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
+// filesShown is how many files an error names.
+const filesShown = 10
+
+// taken says of each file what it was taken for.
+func (a *Account) taken() string {
+	var out strings.Builder
+	for i, f := range a.Files {
+		if i == filesShown {
+			fmt.Fprintf(&out, "\n  and %d more", len(a.Files)-i)
+			break
+		}
+		what := "of no format that is read"
+		if f.Format != "" {
+			what = f.Format + ", " + many(f.Records, "record")
+		}
+		if f.Malformed > 0 {
+			what += fmt.Sprintf(", %d not understood, the first: %s", f.Malformed, f.problem)
+		}
+		fmt.Fprintf(&out, "\n  %s: %s", f.Path, what)
+	}
+	return out.String()
+}
+
 const stamp = "2006-01-02 15:04:05"
 
 // Text writes the account for people to read.

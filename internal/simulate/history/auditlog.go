@@ -95,7 +95,9 @@ func (l *ledger) audit(text []byte, at time.Time) error {
 	}
 	var e auditEvent
 	if err := json.Unmarshal(text, &e); err != nil {
-		if !l.rescue(text, at, &e) {
+		e = auditEvent{}
+		// Behind the event may be other columns, as aws --output text has them.
+		if json.NewDecoder(bytes.NewReader(text)).Decode(&e) != nil && !l.rescue(text, at, &e) {
 			return err
 		}
 	}

@@ -198,83 +198,6 @@ func TestEventsTellOfSizes(t *testing.T) {
 	}
 }
 
-// matrix is an answer of Prometheus: labels, then samples "minute=value" or "minute-minute=value".
-func matrix(series ...string) string {
-	var all []string
-	for _, s := range series {
-		labels, samples, _ := strings.Cut(s, " | ")
-		var values []string
-		for _, sample := range strings.Fields(samples) {
-			minutes, value, _ := strings.Cut(sample, "=")
-			first, last := 0, 0
-			if n, _ := fmt.Sscanf(minutes, "%d-%d", &first, &last); n == 1 {
-				last = first
-			}
-			for m := first; m <= last; m++ {
-				values = append(values, fmt.Sprintf("[%d,%q]", time.Date(2026, 11, 20, 10, m, 0, 0, time.UTC).Unix(), value))
-			}
-		}
-		all = append(all, fmt.Sprintf(`{"metric":{%s},"values":[%s]}`, labels, strings.Join(values, ",")))
-	}
-	return `{"status":"success","data":{"resultType":"matrix","result":[` + strings.Join(all, ",") + `]}}`
-}
-
-func podSeries(metric, pod, more, samples string) string {
-	return fmt.Sprintf(`"__name__":%q,"namespace":"a","pod":%q,"uid":%q%s | %s`, metric, pod, pod+"-uid", more, samples)
-}
-
-func TestPrometheusHasGaps(t *testing.T) {
-	created := fmt.Sprint(time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC).Unix())
-	owner := `,"owner_kind":"StatefulSet","owner_name":"db","owner_is_controller":"true"`
-	// No sample of anything from minute 11 to 20: one pod is there again afterwards, the other is not.
-	w, account, err := readText(t, "x.json", matrix(
-		podSeries("kube_pod_created", "db-0", "", "0-10="+created+" 21-40="+created),
-		podSeries("kube_pod_created", "db-1", "", "0-10="+created),
-		podSeries("kube_pod_owner", "db-0", owner, "0-10=1 21-40=1"), podSeries("kube_pod_owner", "db-1", owner, "0-10=1"),
-		podSeries("kube_pod_container_resource_requests", "db-0", `,"container":"c","resource":"cpu"`, "0-10=0.5 21-40=0.5"),
-		podSeries("kube_pod_container_resource_requests", "db-0", `,"container":"d","resource":"cpu"`, "0-10=0.25"),
-		podSeries("kube_pod_container_resource_requests", "db-0", `,"container":"c","resource":"nvidia_com_gpu"`, "0-10=1"),
-		podSeries("kube_pod_init_container_resource_requests", "db-0", `,"container":"i","resource":"memory"`, "0-10=1073741824"),
-		podSeries("kube_pod_container_resource_requests", "db-1", `,"container":"c","resource":"cpu"`, "0-10=0.5"),
-		podSeries("kube_pod_container_resource_requests", "db-1", `,"container":"d","resource":"cpu"`, "0-10=0.25"),
-		podSeries("kube_pod_container_resource_requests", "db-1", `,"container":"c","resource":"nvidia_com_gpu"`, "0-10=1"),
-		podSeries("kube_pod_init_container_resource_requests", "db-1", `,"container":"i","resource":"memory"`, "0-10=1073741824"),
-	))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := steps(w); got != "0s a/db 2 0s; 15m30s a/db 1 0s" || w.End() != 40*time.Minute {
-		t.Errorf("steps %q, to %s", got, w.End())
-	}
-	if unknown(account, "between two observations") != 1 {
-		t.Errorf("unknown %+v", account.Unknown)
-	}
-	r := w.Templates["a.db"].Spec.Containers[0].Resources
-	if r.Requests.Cpu().MilliValue() != 750 || r.Requests.Memory().Value() != 1<<30 || r.Limits.Name("nvidia.com/gpu", "").Value() != 1 {
-		t.Errorf("requests %v", r)
-	}
-}
-
-func TestPrometheusLabels(t *testing.T) {
-	created := fmt.Sprint(time.Date(2026, 11, 20, 10, 5, 0, 0, time.UTC).Unix())
-	exported := `"__name__":"kube_pod_created","namespace":"monitoring","pod":"kube-state-metrics-0","exported_namespace":"a","exported_pod":"x" | 5-20=` + created
-	other := `"__name__":"kube_pod_created","namespace":"a","pod":"y","uid":"y" | 0-30=` + created
-	w, account, err := readText(t, "x.json", matrix(exported, other, `"namespace":"a" | 1=1`, `"__name__":"up" | 1=1`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := steps(w); got != "5m0s  1 15m30s; 5m0s  1 0s" {
-		t.Errorf("steps %q", got)
-	}
-	if unknown(account, "without a metric's name") != 1 || unknown(account, "metrics that are not read") != 1 {
-		t.Errorf("unknown %+v", account.Unknown)
-	}
-	_, _, err = readText(t, "x.json", matrix(`"__name__":"kube_pod_created","cluster":"blue","pod":"x" | 1-2=5`, `"__name__":"kube_pod_created","cluster":"green","pod":"y" | 1-2=5`))
-	if err == nil || !strings.Contains(err.Error(), `2 clusters (blue, green): select one in the query, as in kube_pod_owner{cluster="blue"}`) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestReplicasAreEnoughWhereNoPodsAreNamed(t *testing.T) {
 	w, account, err := readText(t, "x.json", matrix(
 		`"__name__":"kube_deployment_spec_replicas","namespace":"a","deployment":"web" | 0-10=3 11-20=5`,
@@ -288,6 +211,66 @@ func TestReplicasAreEnoughWhereNoPodsAreNamed(t *testing.T) {
 	}
 	if unknown(account, "requests are not known") != 2 {
 		t.Errorf("unknown %+v", account.Unknown)
+	}
+}
+
+// aws --output text writes columns before and behind an event.
+func TestEventsBetweenColumnsAreRead(t *testing.T) {
+	text := ""
+	for i, e := range []string{fmt.Sprintf(auditCreate, "x", at(0)), fmt.Sprintf(auditEvict, "x", at(10), 201), fmt.Sprintf(auditLease, at(20))} {
+		text += fmt.Sprintf("EVENTS\t38600%d\t1795168804120\tkube-apiserver-audit-0f1e\t%s\t1795168804120\n", i, e)
+	}
+	w, account, err := readText(t, "x.txt", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := steps(w); got != "0s  1 10m0s" || unknown(account, "cut off") != 0 {
+		t.Errorf("steps %q, unknown %+v", got, account.Unknown)
+	}
+}
+
+// Where there is no pod, the error says what each file was taken for.
+func TestFilesWithoutPodsAreNamed(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "a.log"), []byte(fmt.Sprintf(auditLease, at(0))+"\n"+fmt.Sprintf(auditLease, at(10))+"\n"))
+	write(t, filepath.Join(folder, "b.txt"), []byte("nothing\n"))
+	_, _, err := history.Read([]string{folder})
+	for _, want := range []string{"no pod is in it", "a.log: audit log, 2 records", "b.txt: of no format that is read", "docs/backtest.md"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A dump of a week later says more of the pods of a log, and nothing of the week. What no source speaks of is named.
+func TestADumpBesideALogAddsNoTime(t *testing.T) {
+	folder := t.TempDir()
+	log := strings.Join([]string{fmt.Sprintf(auditCreate, "x", at(10)), fmt.Sprintf(auditCreate, "y", at(20)), fmt.Sprintf(auditLease, at(0)), fmt.Sprintf(auditLease, at(59))}, "\n")
+	write(t, filepath.Join(folder, "audit.log"), []byte(log))
+	pods := `{"kind":"List","apiVersion":"v1","items":[` + podJSON("old", "", "") + `,` + strings.Replace(podJSON("new", "", ""), "2026-11-20T09", "2026-11-26T09", 1) + `]}`
+	write(t, filepath.Join(folder, "dump-2026-11-27T10:00:00Z.json"), []byte(pods))
+	w, account, err := history.Read([]string{folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := steps(w); got != "0s  1 0s; 10m0s  1 0s; 20m0s  1 0s" || w.End() != 59*time.Minute {
+		t.Errorf("steps %q, to %s", got, w.End())
+	}
+	if unknown(account, "it adds pods, requests and constraints, and no time") != 1 || unknown(account, "of which no source speaks") != 0 {
+		t.Errorf("unknown %+v", account.Unknown)
+	}
+	write(t, filepath.Join(folder, "dump-2026-11-27T10:05:00Z.json"), []byte(pods))
+	w, account, err = history.Read([]string{folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.End() != 168*time.Hour+5*time.Minute || unknown(account, "of which no source speaks") != 1 {
+		t.Errorf("to %s, unknown %+v", w.End(), account.Unknown)
+	}
+	for _, u := range account.Unknown {
+		if strings.Contains(u.What, "no source speaks") && u.Example != "2026-11-20 10:59:00 to 2026-11-27 10:00:00 UTC" {
+			t.Errorf("it names %s", u.Example)
+		}
 	}
 }
 

@@ -115,12 +115,11 @@ type reading struct {
 	list    string // the kind of the list that is read, without List
 	formats []string
 	// Of a dump: its pods, and the newest moment that one of its objects speaks of.
-	dump    []*pod
-	isDump  bool
-	newest  time.Time
-	taken   time.Time // as a snapshot says itself
-	watch   watching
-	cluster map[string]bool // values of the label cluster
+	dump   []*pod
+	isDump bool
+	newest time.Time
+	taken  time.Time // as a snapshot says itself
+	watch  watching
 }
 
 // took notes that something of a kind of source was understood.
@@ -159,7 +158,7 @@ func plainError(err error) string {
 //
 // Errors: the file can't be read.
 func (l *ledger) read(in input) (File, error) {
-	r := &reading{ledger: l, in: in, File: File{Path: in.path}, cluster: map[string]bool{}}
+	r := &reading{ledger: l, in: in, File: File{Path: in.path}}
 	text, closer, err := in.open()
 	if err != nil {
 		return r.File, err
@@ -189,9 +188,13 @@ func (l *ledger) read(in input) (File, error) {
 	r.date()
 	r.countLive(r.watch.now)
 	r.Format = strings.Join(r.formats, ", ")
-	if len(r.cluster) > 1 {
-		return r.File, fmt.Errorf("read the history: %s: its series are of %d clusters (%s): select one in the query, as in kube_pod_owner{cluster=%q}",
-			in.path, len(r.cluster), strings.Join(sortedKeys(r.cluster), ", "), sortedKeys(r.cluster)[0])
+	if names := sortedKeys(r.clusters); len(names) > 1 {
+		var of []string
+		for _, name := range names {
+			of = append(of, fmt.Sprintf("%s in %s", name, r.clusters[name]))
+		}
+		return r.File, fmt.Errorf("read the history: its series are of %d clusters (%s), and a history is of one: select one in each query, as in kube_pod_owner{cluster=%q}, or leave out the files of the others",
+			len(names), strings.Join(of, ", "), names[0])
 	}
 	return r.File, nil
 }

@@ -52,10 +52,12 @@ func Read(paths []string) (*workload.Workload, *Account, error) {
 		}
 		return nil, nil, fmt.Errorf("read the history: nothing in %s is of a format that Kerf reads%s; %s", strings.Join(paths, ", "), what, formats)
 	}
-	if w := l.window(); !w.to.After(w.from) {
+	window := l.window()
+	if !window.to.After(window.from) {
 		return nil, nil, errors.New("read the history: it is a single moment; add a later dump, or another source: docs/backtest.md says which there are")
 	}
 	l.sourceNotes()
+	l.gapNotes(window)
 	w, err := l.rebuild(account)
 	if err != nil {
 		return nil, nil, err

@@ -25,6 +25,10 @@ type ledger struct {
 	spans   map[string]span
 	dumped  int  // dumps that were read
 	metered bool // requests of pods were read from metrics
+	phased  bool // phases of pods were
+	// completionStep is how far apart the samples of completion times are; zero: not known.
+	completionStep time.Duration
+	clusters       map[string]string // values of the label cluster, each with the file that has it first
 	// undated wait for the time of the file that they stand in.
 	undated []func(time.Time)
 	notes   *notes
@@ -84,6 +88,7 @@ type pod struct {
 	template             *template
 	asks                 *asks
 	mirror, fargate      bool
+	phases               phases
 }
 
 // there notes that the pod existed at a time.
@@ -135,7 +140,7 @@ type change struct {
 func newLedger(n *notes) *ledger {
 	l := &ledger{
 		byUID: map[string]*pod{}, byName: map[string]*pod{}, owners: map[ref]*owner{}, templates: map[string]*template{},
-		daemons: map[ref]*appsv1.DaemonSet{}, objects: map[ref]client.Object{}, spans: map[string]span{}, listed: map[string]bool{}, notes: n,
+		daemons: map[ref]*appsv1.DaemonSet{}, objects: map[ref]client.Object{}, spans: map[string]span{}, listed: map[string]bool{}, clusters: map[string]string{}, notes: n,
 	}
 	for i := range l.seen {
 		l.seen[i] = map[int64]bool{}

@@ -82,22 +82,12 @@ func (p *pod) takeOver(n *pod, times bool) {
 	}
 	p.moved = p.moved || n.moved
 	p.ends(n.ended, n.end)
+	p.phases.takeOver(n.phases)
 	for s := range n.counted {
 		if n.counted[s].After(p.counted[s]) {
 			p.counted[s] = n.counted[s]
 		}
 	}
-}
-
-// window is the time that the sources speak of together.
-func (l *ledger) window() span {
-	var w span
-	for _, s := range l.spans {
-		w.add(s.from)
-		w.add(s.to)
-	}
-	w.from = w.from.Truncate(time.Second)
-	return w
 }
 
 // observations are the moments of each source that names all pods, in order.
@@ -180,7 +170,7 @@ func (l *ledger) lifeEnds(f *life, observed [censuses][]int64, w span) {
 			continue
 		}
 		// What was seen of it later shows that this source does not name all pods.
-		if next := time.UnixMilli(times[i]).UTC(); next.After(p.last) && (f.hi.IsZero() || next.Before(f.hi)) {
+		if next := time.UnixMilli(times[i]).UTC(); next.After(p.last) && !next.After(w.to) && (f.hi.IsZero() || next.Before(f.hi)) {
 			f.hi = next
 		}
 	}

@@ -77,12 +77,14 @@ const (
 	noteUnsureTime   = "dumps whose time is that of the newest entry in them: neither their name nor the file's time says better"
 	noteScaled       = "pods that ended when Events told that their ReplicaSet got smaller: which ones is presumed"
 	noteContradicts  = "pods more than Events told that their ReplicaSet was to have: later Events or dumps still name them, so they are kept"
+	noteGap          = "stretches of time of which no source speaks: what was there before is played on, and what came and went in them is missing"
+	noteFarDump      = "a dump from hours before or after the time of the other sources: it adds pods, requests and constraints, and no time"
 	noteOneDump      = "a single dump says what there was, not what came and went: add later ones, or another source"
 )
 
 // noteOrder is the order in which they are said.
 var noteOrder = []string{
-	noteOnlyChanges, noteOneDump, noteBefore, noteNoBirth, notePresumed, noteBetween, noteScaled, noteContradicts, noteRolled, noteCutJobs, noteNoRequests, noteConstraints, noteVolumes, noteGuessedOwner, noteNoOwner,
+	noteGap, noteFarDump, noteOnlyChanges, noteOneDump, noteBefore, noteNoBirth, notePresumed, noteBetween, noteScaled, noteContradicts, noteRolled, noteCutJobs, noteNoRequests, noteConstraints, noteVolumes, noteGuessedOwner, noteNoOwner,
 	noteReplaced, noteRerun, noteDaemonPods, noteNoResponse, noteTruncated, noteCollection, noteUnsureTime, noteNoMetricName, noteOtherMetric,
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -64,8 +65,8 @@ func (r *reading) series(raw []byte) error {
 		s.Values = append(append([]byte{'['}, s.Value...), ']')
 	}
 	name := s.Metric["__name__"]
-	if c := s.Metric["cluster"]; c != "" {
-		r.cluster[c] = true
+	if c := s.Metric["cluster"]; c != "" && r.clusters[c] == "" {
+		r.clusters[c] = r.Path
 	}
 	if name == "" {
 		r.notes.add(noteNoMetricName, r.Path)
@@ -182,10 +183,13 @@ func podInfo(r *reading, s *series) error {
 	p, _, err := alive(r, s)
 	if err == nil {
 		p.ownedBy(s.label("created_by_kind"), s.label("created_by_name"))
-		p.fargate = p.fargate || len(s.label("node")) > 8 && s.label("node")[:8] == "fargate-"
+		p.on(s.label("node"))
 	}
 	return err
 }
+
+// on notes the node of a pod: those of Fargate have names of their own.
+func (p *pod) on(node string) { p.fargate = p.fargate || strings.HasPrefix(node, "fargate-") }
 
 func podOwner(r *reading, s *series) error {
 	p, _, err := alive(r, s)
@@ -212,14 +216,6 @@ func podStart(r *reading, s *series) error {
 	return err
 }
 
-func podCompletion(r *reading, s *series) error {
-	p, v, err := alive(r, s)
-	if err == nil {
-		p.ends(unix(v), finished)
-	}
-	return err
-}
-
 // podDeletion: the metric is there from when the deletion was asked for; its value is when the grace period ends.
 func podDeletion(r *reading, s *series) error {
 	p, err := r.podOf(s)
@@ -235,27 +231,6 @@ func podDeletion(r *reading, s *series) error {
 			p.ends(t, deleted)
 		}
 		first = false
-	})
-}
-
-func podPhase(r *reading, s *series) error {
-	p, err := r.podOf(s)
-	if err != nil {
-		return err
-	}
-	phase := s.label("phase")
-	return s.each(func(t time.Time, v float64) {
-		r.covers(fromPrometheus, t)
-		switch {
-		case v != 1:
-		case phase == "Succeeded" || phase == "Failed":
-			p.ends(t, finished)
-		case phase == "Running" && p.started.IsZero():
-			p.started = t
-			p.there(t)
-		default:
-			p.there(t)
-		}
 	})
 }
 
@@ -282,6 +257,7 @@ func podRequests(r *reading, s *series, init bool) error {
 		return err
 	}
 	r.metered = true
+	p.on(s.label("node"))
 	if p.asks == nil {
 		p.asks = &asks{}
 	}

@@ -36,6 +36,7 @@ func (l *ledger) rebuild(account *Account) (*workload.Workload, error) {
 	pods := l.merge()
 	for _, p := range pods {
 		l.guessOwner(p)
+		l.finish(p)
 	}
 	lives := l.lives(pods, b.w)
 	account.Pods = len(lives)
@@ -53,6 +54,9 @@ func (l *ledger) rebuild(account *Account) (*workload.Workload, error) {
 	b.out.Covers = b.w.to.Sub(b.w.from).Round(time.Second)
 	b.prioritize()
 	account.Steps, account.Demand, account.Peak = len(b.out.Steps), b.out.Pods(), b.out.Peak(0)
+	if account.Pods == 0 && len(b.out.Steps) == 0 {
+		return nil, fmt.Errorf("read the history: no pod is in it. What was read:%s\nAdd what names pods: docs/backtest.md has the commands", account.taken())
+	}
 	if len(b.out.Steps) == 0 {
 		return nil, fmt.Errorf("read the history: no pod of a workload is in it: %d pods are of DaemonSets, of nodes (static), on Fargate, or had ended before", account.Pods)
 	}

@@ -173,6 +173,8 @@ func (l *ledger) wanted(o *owner, w span) []point {
 			c.before = c.had
 		}
 		switch {
+		case i > 0 && c.at.After(w.to): // a dump from later
+			continue
 		case i == 0 && c.before >= 0 && !o.created.After(w.from):
 			set(start, c.before)
 			if c.at.After(w.from) && c.before > 0 {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +69,8 @@ func replicas(n *int32) int {
 	return int(*n)
 }
 
-// FromSnapshot makes a workload of the pods that a cluster has. It does not change over time.
+// FromSnapshot makes a workload of the pods that a cluster has, with the requests and constraints that they have: other than those of
+// their Deployment where an autoscaler, a LimitRange or a webhook changed them. It does not change over time.
 //
 // Errors: there are no pods.
 func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
@@ -77,16 +79,7 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 	for _, rs := range s.ReplicaSets {
 		parents["ReplicaSet/"+rs.Namespace+"/"+rs.Name] = metav1.GetControllerOf(rs)
 	}
-	templates := map[string]*corev1.PodTemplateSpec{}
-	for _, d := range s.Deployments {
-		templates["Deployment/"+d.Namespace+"/"+d.Name] = &d.Spec.Template
-	}
-	for _, d := range s.StatefulSets {
-		templates["StatefulSet/"+d.Namespace+"/"+d.Name] = &d.Spec.Template
-	}
-	counts := map[string]int{}
-	first := map[string]*corev1.Pod{}
-	var order []string
+	owned := map[string][]*alike{}
 	for _, p := range s.Pods {
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil {
 			continue
@@ -111,25 +104,15 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 		if up := parents[key]; up != nil {
 			key = up.Kind + "/" + p.Namespace + "/" + up.Name
 		}
-		if counts[key]++; counts[key] == 1 {
-			first[key] = p
-			order = append(order, key)
-		}
+		owned[key] = join(owned[key], p)
 	}
-	slices.Sort(order)
 	names := map[string]bool{}
-	for _, key := range order {
-		t := templates[key]
-		if t == nil {
-			t = ofPod(first[key])
-		}
+	for _, key := range slices.Sorted(keys(owned)) {
 		kind, name, _ := strings.Cut(key, "/")
-		namespace, name, _ := strings.Cut(name, "/")
-		if names[namespace+"/"+name] { // a Deployment and a StatefulSet may have one name
+		if names[name] { // a Deployment and a StatefulSet may have one name
 			name += "-" + strings.ToLower(kind)
 		}
-		names[namespace+"/"+name] = true
-		m.put(namespace+"/"+name, counts[key], t)
+		m.putAlike(name, owned[key], names)
 	}
 	if len(m.w.Steps) == 0 {
 		return nil, fmt.Errorf("%s has no pods beside those of DaemonSets and nodes", source)
@@ -146,6 +129,45 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 		m.w.note("nodes that no NodePool has are not there: their pods are placed on nodes of NodePools too", fmt.Sprintf("%d nodes", foreign), 1)
 	}
 	return m.w, nil
+}
+
+// alike are pods of one owner that ask for the same.
+type alike struct {
+	asks  string // as JSON
+	count int
+	first *corev1.Pod
+}
+
+// join adds a pod to those that ask for the same.
+func join(groups []*alike, p *corev1.Pod) []*alike {
+	text, err := json.Marshal(TemplateOf(&p.ObjectMeta, &p.Spec, false))
+	if err != nil { // nothing that was read from JSON fails to become JSON
+		text = nil
+	}
+	for _, g := range groups {
+		if g.asks == string(text) {
+			g.count++
+			return groups
+		}
+	}
+	return append(groups, &alike{asks: string(text), count: 1, first: p})
+}
+
+// putAlike adds the pods of an owner. Pods that ask for something else than most of them are a workload of their own.
+func (m *maker) putAlike(name string, groups []*alike, names map[string]bool) {
+	slices.SortStableFunc(groups, func(a, b *alike) int { return b.count - a.count })
+	of := name
+	for i, g := range groups {
+		for k := 2; names[name]; k++ {
+			name = fmt.Sprintf("%s-%d", of, k)
+		}
+		names[name] = true
+		if i > 0 {
+			m.w.note("pods that ask for something else than most pods of their owner are a workload of their own", name, g.count)
+		}
+		t := m.clean(ofPod(g.first), name)
+		m.put(name, g.count, TemplateOf(&t.ObjectMeta, &t.Spec, false))
+	}
 }
 
 type maker struct{ w *Workload }

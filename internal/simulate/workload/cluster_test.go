@@ -1,6 +1,8 @@
 package workload_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +111,51 @@ func TestASnapshotBecomesAWorkload(t *testing.T) {
 	}
 	if q := w.Templates["shop/web"].Spec.Containers[0].Resources.Requests.Cpu(); q.String() != "1" {
 		t.Errorf("a pod requests %s", q)
+	}
+}
+
+// What a vertical autoscaler, a LimitRange or a webhook made of a Deployment's pods is what they ask for. Pods of one owner that ask for
+// different things each ask for theirs; what differs between all pods, such as a StatefulSet's labels, makes no difference.
+func TestASnapshotsPodsAskForWhatTheyAskFor(t *testing.T) {
+	pod := func(name, owner, kind, labels, requests string) string {
+		return fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "namespace": "shop", "labels": {%s}, "annotations": {"note": %[1]q}, "ownerReferences": [{"apiVersion": "apps/v1", "kind": %[4]q, "name": %[3]q, "uid": "1", "controller": true}]},
+"spec": {"hostname": %[1]q, "containers": [{"name": "web", "resources": {"requests": %[5]s}}, {"name": "proxy", "resources": {"requests": {"cpu": "100m"}}}], "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]}, "status": {"phase": "Running"}}`, name, labels, owner, kind, requests)
+	}
+	list := strings.Join([]string{
+		pod("web-1-a", "web-1", "ReplicaSet", `"app": "web", "pod-template-hash": "1"`, `{"cpu": "2"}`),
+		pod("web-1-b", "web-1", "ReplicaSet", `"app": "web", "pod-template-hash": "1"`, `{"cpu": "1"}`),
+		pod("web-2-c", "web-2", "ReplicaSet", `"app": "web", "pod-template-hash": "2"`, `{"cpu": "1"}`),
+		pod("db-0", "db", "StatefulSet", `"app": "db", "statefulset.kubernetes.io/pod-name": "db-0"`, `{"cpu": "3"}`),
+		pod("db-1", "db", "StatefulSet", `"app": "db", "statefulset.kubernetes.io/pod-name": "db-1"`, `{"cpu": "3"}`),
+		`{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-1", "namespace": "shop", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "3", "controller": true}]}, "spec": {}}`,
+		`{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-2", "namespace": "shop", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "3", "controller": true}]}, "spec": {}}`,
+		`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 3, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "resources": {"requests": {"cpu": "100m"}}}]}}}}`,
+	}, ",\n")
+	s, err := snapshot.Read(strings.NewReader(`{"apiVersion": "v1", "kind": "List", "items": [` + list + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := workload.FromSnapshot("cluster.json", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []workload.Step{
+		{Workload: "shop/web", Template: "shop/web", Replicas: 2},
+		{Workload: "shop/web-2", Template: "shop/web-2", Replicas: 1},
+		{Workload: "shop/db", Template: "shop/db", Replicas: 2},
+	}
+	if d := cmp.Diff(want, w.Steps); d != "" {
+		t.Error(d)
+	}
+	for name, cpu := range map[string]string{"shop/web": "1", "shop/web-2": "2", "shop/db": "3"} {
+		p := w.Templates[name]
+		if p == nil || len(p.Spec.Containers) != 2 || p.Spec.Containers[0].Resources.Requests.Cpu().String() != cpu || p.Labels["app"] == "" || len(p.Labels) != 1 || p.Spec.Hostname != "" {
+			t.Errorf("%s is %+v", name, p)
+		}
+	}
+	if !slices.ContainsFunc(w.Notes, func(n workload.Note) bool {
+		return strings.Contains(n.What, "ask for something else") && n.Example == "shop/web-2" && n.Count == 1
+	}) {
+		t.Errorf("notes: %+v", w.Notes)
 	}
 }
