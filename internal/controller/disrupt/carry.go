@@ -18,6 +18,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -56,6 +57,10 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 			f.failed = fmt.Sprintf("node %s: %s", g.Node, why)
 			return 0, false, nil
 		}
+	}
+	if why := q.placesLost(f); why != "" && len(f.Nodes) == len(f.all) && !f.going {
+		f.failed = why + "; " + noneGone
+		return 0, false, nil
 	}
 	errs := q.each(f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
 	var left []Going
@@ -171,6 +176,35 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 	}
 	f.moves[g.Node] = leave
 	return "", nil
+}
+
+// placesLost says why pods of the command would find no room any more on the nodes that were chosen for them: one is gone, going or not
+// ready. While replacements start, which takes minutes, others may be interrupted, expire or die.
+func (q *Queue) placesLost(f *execution) string {
+	byName, byClaim := map[string]*cluster.Node{}, map[string]*cluster.Node{}
+	for _, n := range q.State.Snapshot().Nodes {
+		byName[n.Name], byClaim[n.Claim] = n, n
+	}
+	for _, p := range f.Placements {
+		n := byName[p.Node]
+		if n == nil {
+			n = byClaim[p.Node] // it was called so before it had joined
+		}
+		switch {
+		case n == nil:
+			return fmt.Sprintf("node %s, which was to take %s, is gone", p.Node, plan.Count(len(p.Pods), "pod"))
+		case n.Deleting || n.Leaving:
+			return fmt.Sprintf("node %s, which was to take %s, is going itself", p.Node, plan.Count(len(p.Pods), "pod"))
+		case n.Initialized && !n.Ready:
+			return fmt.Sprintf("node %s, which was to take %s, is not ready", p.Node, plan.Count(len(p.Pods), "pod"))
+		}
+	}
+	for _, name := range f.claims {
+		if n := byClaim[name]; n != nil && n.Initialized && !n.Ready {
+			return fmt.Sprintf("its replacement %s is not ready any more", name)
+		}
+	}
+	return ""
 }
 
 // busy reports whether a pod would need another place. Daemons and static pods never do.

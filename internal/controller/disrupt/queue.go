@@ -100,6 +100,8 @@ type execution struct {
 	failed string
 	// takenOver: it is a former leader's, and its pods have to be reserved for the room again before they leave.
 	takenOver bool
+	// going: the removal of some of its nodes had begun when it was taken over.
+	going bool
 	// moot: it was not begun because a node had gone already, which says nothing about the others.
 	moot    bool
 	all     []Going        // that were to go

@@ -14,7 +14,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// stale is the age at which a former leader's decision on where pods fit is not believed any more.
+// stale is the age at which a former leader's decision on where pods fit is not believed any more. One that waited for replacements is
+// as long as it would have waited; after that others have filled them, and budgets may forbid what they allowed then.
 const stale = time.Minute
 
 // resume takes over what a former leader had begun. A command whose replacements are all there goes on; one that died
@@ -76,6 +77,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 		// then the node has been anybody's.
 		f.failed = "another controller took the taint off " + node.Name
 	}
+	f.going = f.going || !claim.DeletionTimestamp.IsZero()
 	f.objects[node.Name] = node.DeepCopy()
 	f.Nodes, f.all = append(f.Nodes, g), append(f.all, g)
 }
@@ -99,7 +101,8 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:
 			f.failed = fmt.Sprintf("the former leader ended when %d of %d replacements were there", len(f.claims), f.order.Replacements)
-		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale:
+		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale,
+			!f.going && q.Clock.Since(f.begun) > patience:
 			f.failed = "it was decided too long ago"
 		}
 		f.takenOver, f.said = true, true
