@@ -30,6 +30,10 @@ func ToKarpenter(f Facts) *Guide {
 	default:
 		w.backWithHelm()
 	}
+	w.step("Take off Kerf's taints", "They ask pods to prefer other nodes: those of nodes that are due to go, and of new ones whose turn has not come. Karpenter takes such a taint for a hard one.\n"+
+		"kubectl calls it an error where a node does not bear the taint.",
+		w.kubectl("taint nodes --selector karpenter.sh/nodepool kerf.sh/disruption-candidate- || true"),
+		w.kubectl("taint nodes --selector karpenter.sh/nodepool kerf.sh/turn- || true"))
 	w.step("Keep Kerf's CRDs", "They are those of the v1 API, and Karpenter works with them. Leave the release that has them: once Karpenter's chart is in it, uninstalling it deletes\n"+
 		"every NodePool. With Kerf's chart in it, Helm keeps the CRDs.\n"+
 		"What kerf stack added in AWS may stay as well.")
@@ -39,8 +43,6 @@ func ToKarpenter(f Facts) *Guide {
 	}
 	w.step("See that Karpenter has taken over", "The first command prints the image, and fails where it is still Kerf's.\n"+
 		"diff prints nothing but NodeClaims that were launched or removed for your pods meanwhile.", w.seen("Karpenter", filter)...)
-	w.step("Take off Kerf's taint", "Without --compat=karpenter, Kerf asks pods to avoid nodes that drifted. kubectl calls it an error where a node does not bear the taint.",
-		w.kubectl("taint nodes --selector karpenter.sh/nodepool kerf.sh/disruption-candidate- || true"))
 	w.step("Watch for an hour", "Karpenter stamps its hashes anew; no node is replaced for that.",
 		w.drifted(), w.kubectl("get pods --all-namespaces --field-selector status.phase=Pending"))
 	return w.guide
