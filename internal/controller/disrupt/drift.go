@@ -295,7 +295,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 		commands = append(commands, c)
 	}
 	for _, k := range decision.Kept {
-		if r := k.Reasons[len(k.Reasons)-1]; r.Code == disrupt.PodHasNoPlace || r.Code == disrupt.OthersFollow || r.Code == disrupt.NotLookedAt {
+		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			d.nodeStays(v, k.Node, r)
 		}
 	}

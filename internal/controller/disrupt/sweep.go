@@ -19,8 +19,9 @@ import (
 const sweepEvery = time.Minute
 
 // sweep takes off marks that no command stands behind: one that does not say how to go on, the reason on a claim whose node bears
-// no mark, with the taint that came with it, or a write of the former leader that came after this one had looked. They must have been there at the sweep before, by their nodes' names: a command that
-// has just ended leaves its marks to nodes whose deletion may not show yet. Replacements that no command waits for are given
+// no mark, with the taint that came with it, or a write of the former leader that came after this one had looked. They must have
+// been there at the sweep before, by their nodes' names: a command that has just ended leaves its marks to nodes whose deletion
+// may not show yet. Replacements that no command waits for are given
 // back in the same way, as far as nothing can have reached them: one came to exist after its creation had seemed to fail, or
 // after the leader that asked for it had ended. It returns what to look at next time.
 func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]bool, error) {

@@ -19,8 +19,7 @@ import (
 // Cost: grows with the pods of the candidates; see Options.Work.
 // Concurrency: safe; p is only read.
 //
-// Where the question about some nodes panics, they are kept for that reason, and all others are decided on as if they were
-// blocked; it panics itself where it can't tell which nodes these are.
+// Where the question about some nodes panics, they are kept for that reason, and the others are decided on.
 func Decide(p *Problem) *Decision {
 	if p == nil || p.Cluster == nil {
 		return &Decision{}
@@ -31,8 +30,9 @@ func Decide(p *Problem) *Decision {
 
 // decide is Decide, and the search that the moves are from.
 func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
-	found := searchAround(p, q)
+	found := searchAll(p, q)
 	best := choose(found)
+	best.priceTheGate()
 	d := best.decision()
 	for _, s := range found {
 		if s != best {
@@ -42,6 +42,9 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && len(d.Moves) == 0 {
 			d.Next = s.next
 		}
+	}
+	if slices.ContainsFunc(found, (*search).isBroken) {
+		q.Forget()
 	}
 	return d, best
 }
@@ -89,23 +92,16 @@ const muchSlack, littleSlack = 0.4, 0.1
 // searchBeside makes searches side by side.
 func searchBeside(p *Problem, q *pack.Questions, orders ...order) []*search {
 	found := make([]*search, len(orders))
-	errs := make([]error, len(orders))
 	var g guard.Group
 	for i, o := range orders {
 		g.Go("disruption.search", func() error {
-			errs[i] = guard.Catch("disruption.search", func() error {
-				found[i] = newSearch(p, q.WhatIf(p.Cluster))
-				found[i].run(o, false)
-				return nil
-			})
+			found[i] = newSearch(p, q.WhatIf(p.Cluster))
+			found[i].run(o, false)
 			return nil
 		})
 	}
-	_ = g.Wait() // each has its own
-	for _, err := range errs {
-		if err != nil {
-			panic(err) // for searchAround, in the order of the searches
-		}
+	if err := g.Wait(); err != nil {
+		panic(err)
 	}
 	return found
 }

@@ -109,15 +109,11 @@ func (r *rollout) setTargets(all bool) {
 // find asks where the pods of the nodes would go.
 func (r *rollout) find(nodes ...*nodeState) pack.Answer {
 	r.stats.Questions++
-	ids := make([]int, len(nodes))
-	for i, n := range nodes {
-		ids[i] = n.id
-	}
 	rules := pack.Rules{Launch: true, Anyhow: true}
 	if len(nodes) > 1 {
 		rules.Work = int64(len(nodes)) * workPerNode
 	}
-	return r.w.Try(ids, rules)
+	return r.answer(nodes, rules)
 }
 
 // giveUp lets the node go by the answer given last.

@@ -106,11 +106,9 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 	if a, known := s.refusals[q]; known {
 		return a
 	}
-	ids := make([]int, len(nodes))
 	rules := pack.Rules{Launch: launch, Work: work, Certain: certainPercent, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
-	for i, n := range nodes {
-		ids[i] = n.id
+	for _, n := range nodes {
 		rules.Old += n.price
 		rules.Launch = rules.Launch && n.price > 0
 		if known, ok := rules.Keepable[n.src.InstanceType]; !ok || n.price < known {
@@ -120,19 +118,7 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 	if len(nodes) > 1 {
 		rules.Saving = rules.Old * togetherPercent / 100
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			b := &brokenQuestion{cause: cause}
-			for _, n := range nodes {
-				b.nodes = append(b.nodes, n.src.Name)
-			}
-			panic(b)
-		}
-	}()
-	if s.p.asked != nil {
-		s.p.asked(nodes)
-	}
-	a := s.w.Try(ids, rules)
+	a := s.answer(nodes, rules)
 	if a.Refusal != pack.Fine {
 		s.refusals[q] = a
 	}

@@ -62,6 +62,8 @@ type nodeState struct {
 	saves   catalog.MicroUSD
 	tried   bool
 	movable bool
+	// broken says that a question about the node could not be answered.
+	broken bool
 	// kind and kin are numbers of what is alike; see number.
 	kind, kin int
 }

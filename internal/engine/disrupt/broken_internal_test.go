@@ -55,4 +55,8 @@ func TestABrokenQuestionKeepsItsNodesAndNoOthers(t *testing.T) {
 	if fmt.Sprintf("%+v", again.Moves) != fmt.Sprintf("%+v", d.Moves) {
 		t.Error("the same problem is decided differently")
 	}
+	rolled := Replace(p, Drifted, []string{"n1", "n2"})
+	if len(rolled.Moves) != 1 || rolled.Moves[0].Nodes[0] != "n1" || len(rolled.Kept) != 1 || !strings.Contains(rolled.Kept[0].Reasons[0].Text(), "planted") {
+		t.Errorf("of n1 and n2, which drifted, n1 is to go:\n%s", rolled)
+	}
 }
