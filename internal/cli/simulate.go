@@ -51,9 +51,9 @@ func newSimulateCommand() *cobra.Command {
 		Use:   "simulate [--compare DIR DIR…]",
 		Short: "Run the controller in virtual time on a workload: cost, pending time, pods moved, interruptions",
 		Long: `Runs the controller that runs in clusters, unmodified, in virtual time, against a simulated AWS with real prices and a simulated
-Kubernetes API. A day of 60 pods takes a minute or two; hundreds of nodes take hours, so begin with --horizon 10m --warmup 2m. It tells what the instances cost beside the provable floor, how long pods
-waited, which were moved and why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a
-cluster or of an account.
+Kubernetes API. A day of 60 pods takes a minute or two of a processor, and hundreds of nodes take hours: begin with
+--horizon 10m --warmup 2m. It tells what the instances cost beside the provable floor, how long pods waited, which were moved and
+why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a cluster or of an account.
 
 NodePools and EC2NodeClasses come from files (-f; default: those of the quick start). What classes select (subnets, images, roles)
 is replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
