@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,9 @@ func newSimulateCommand() *cobra.Command {
 		Use:   "simulate [--compare DIR DIR…]",
 		Short: "Run the controller in virtual time on a workload: cost, pending time, pods moved, interruptions",
 		Long: `Runs the controller that runs in clusters, unmodified, in virtual time, against a simulated AWS with real prices and a simulated
-Kubernetes API. A day takes minutes. It tells what the instances cost beside the provable floor, how long pods
-waited, which were moved and why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a
-cluster or of an account.
+Kubernetes API. A day of 60 pods takes a minute or two of a processor, and hundreds of nodes take hours: begin with
+--horizon 10m --warmup 2m. It tells what the instances cost beside the provable floor, how long pods waited, which were moved and
+why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a cluster or of an account.
 
 NodePools and EC2NodeClasses come from files (-f; default: those of the quick start). What classes select (subnets, images, roles)
 is replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
@@ -92,7 +93,7 @@ interrupt reports what was finished. --assert makes a test of it, for CI.
 	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
 	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
 	p.Var(spanFlag(&f.boot, simulate.DefaultBoot), "boot", "how long an instance takes from its launch until its node is ready, give or take a fifth")
-	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools or in the snapshot, else "+simulate.DefaultRegion+")")
+	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+")")
 	p.StringSliceVar(&f.types, "instance-types", nil, "instance types that exist (default: all of the region)")
 	p.StringArrayVar(&f.set, "set", nil, "setting of the controller, as NAME=VALUE (repeatable; docs/reference/settings.md)")
 	p.StringVar(&f.assert, "assert", "", "bounds that must hold for each seed, with commas between them; otherwise the exit code is 3")
@@ -165,6 +166,7 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 	}
 	report, err := reportOf(configurations, results, assertions)
 	if err != nil {
+		sayNothingCounted(notices(c), err)
 		return err
 	}
 	if err := f.write(c, report, results); err != nil {
@@ -177,6 +179,13 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 		return &exitError{code: foundWrong}
 	}
 	return nil
+}
+
+// sayNothingCounted says why an interrupted simulation has no report: of other errors that follow from an interrupt nothing is said.
+func sayNothingCounted(out io.Writer, err error) {
+	if errors.Is(err, simulate.ErrNothingCounted) {
+		fmt.Fprintln(out, err)
+	}
 }
 
 // interruptAfter is closed at the first interrupt that comes after ctx has ended, which is the second one of whoever presses Ctrl-C twice.
@@ -341,10 +350,9 @@ func (f *simulateFlags) spec(c *simulate.Configuration, seed uint64) (*simulate.
 		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Workload: w, Start: start, Horizon: horizon, Warmup: f.warmup, Seed: seed,
 		Types: f.types, Interruptions: f.interruptions, Volatility: f.volatility, Boot: f.boot, Events: f.events != "",
 	}
-	for _, region := range []string{f.region, c.Region, f.workload.region(), simulate.DefaultRegion} {
-		if s.Region == "" {
-			s.Region = region
-		}
+	s.Region = cmp.Or(f.region, c.Region, f.workload.region())
+	if s.Region == "" { // a built-in shape on the built-in NodePool is nowhere
+		s.Region, s.RegionUnknown = simulate.DefaultRegion, len(f.files) > 0 || f.compare || f.workload.read != nil
 	}
 	facts, err := ec2facts.Load()
 	if err != nil {

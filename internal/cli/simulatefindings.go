@@ -22,7 +22,7 @@ func (f *simulateFlags) findings(r *simulate.Report) *findings {
 			x.level = levelError
 			x.remedy = fmt.Sprintf("look at the run that is worst, and change its NodePools or the bound: %s", f.again(v.Seed))
 			if v.Absent != "" {
-				x.remedy = fmt.Sprintf("see why no pod began to run: %s", f.again(v.Seed))
+				x.remedy = fmt.Sprintf("play a workload that changes (--shape day, --workload, --from-history) or shorten --warmup, or see why no pod began to run: %s", f.again(v.Seed))
 			}
 			if n := len(v.Failed); n > 1 {
 				x.evidence = append(x.evidence, fmt.Sprintf("it does not hold with %d seeds: %s", n, strings.Trim(fmt.Sprint(v.Failed), "[]")))

@@ -96,7 +96,7 @@ func spanText(d time.Duration) string {
 
 // told is what a run says of itself.
 func (p *progress) told(run int, at simulate.Progress) {
-	p.at[run] = at.At
+	p.at[run] = max(at.At, 0)
 	now, every := p.now(), sayEvery
 	if p.bar {
 		every = progressEvery
@@ -106,6 +106,15 @@ func (p *progress) told(run int, at simulate.Progress) {
 	}
 	p.said = now
 	done, all := sum(p.at), sum(p.of)
+	if done == 0 && at.At < 0 {
+		text := fmt.Sprintf("warming up: %s until anything is counted (--warmup)", spanText(-at.At))
+		if p.bar {
+			fmt.Fprint(p.out, "\r\x1b[K"+text)
+		} else {
+			fmt.Fprintln(p.out, text)
+		}
+		return
+	}
 	part := float64(done) / float64(all)
 	left := "?"
 	if spent := now.Sub(p.began); part > 0 {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,18 @@ func TestProgressIsSaidWhereThereIsNoTerminal(t *testing.T) {
 	const ending = "ending: waiting for the results of 2 runs (today with seed 1, 100 %; seed 2, 0 %); interrupt again to leave them out\n"
 	if out.String() != ending {
 		t.Errorf("got %q, want %q", out.String(), ending)
+	}
+	out.Reset()
+	now = time.Unix(0, 0)
+	p = progressTo(&out, false, []time.Duration{24 * time.Hour}, func() time.Time { return now })
+	now = now.Add(time.Minute)
+	p.told(0, simulate.Progress{At: -90 * time.Second})
+	if want := "warming up: 1.5 minutes until anything is counted (--warmup)\n"; out.String() != want {
+		t.Errorf("in the warm-up it says %q", out.String())
+	}
+	out.Reset()
+	if sayNothingCounted(&out, simulate.ErrNothingCounted); !strings.Contains(out.String(), "shorten --warmup") {
+		t.Errorf("of a run that was ended in its warm-up it says %q", out.String())
 	}
 	progressTo(nil, false, []time.Duration{time.Hour}, func() time.Time { return now.Add(time.Hour) }).told(0, simulate.Progress{At: time.Hour})
 }

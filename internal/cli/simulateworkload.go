@@ -218,8 +218,11 @@ func (f *workloadFlags) pools() ([]simulate.File, error) {
 	return []simulate.File{*file}, nil
 }
 
-// region is where the snapshot was taken; empty if that is not known.
+// region is where the snapshot or the history is from; empty if that is not known.
 func (f *workloadFlags) region() string {
+	if f.read != nil && f.read.Region != "" {
+		return f.read.Region
+	}
 	if f.taken == nil {
 		return ""
 	}

@@ -109,7 +109,8 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "; left out, for not all have finished them: %s", seedsText(c.LeftOut))
 	}
 	b.WriteByte('\n')
-	writePlayed(b, c.Played, c.Partial, standsFor(c.Horizon(), c.Played))
+	places, notes := c.places()
+	writePlayed(b, c.Played, places, append(notes, c.Partial, standsFor(c.Horizon(), c.Played))...)
 	if len(c.NotCompared) > 0 {
 		fmt.Fprintf(b, "not compared: %s\n", strings.Join(c.NotCompared, ", "))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,8 +45,25 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		}
 		p.Sections = append([]report.Section{{Title: "Assertions", Blocks: []report.Block{t}}}, p.Sections...)
 	}
-	p.Footer = footer
+	p.Footer = slices.Concat(footer, r.places())
 	return p.Write(w)
+}
+
+// places are where the runs were played and at which prices, for the footer.
+func (r *Report) places() []string {
+	runs := r.Runs
+	if r.Comparison != nil {
+		for _, c := range r.Comparison.Configurations {
+			runs = append(slices.Clone(runs), c.Results[0])
+		}
+	}
+	var out []string
+	for _, run := range runs {
+		if text := "Region: " + run.place() + "."; run.Region != "" && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // plotMost is how many points a line has at most: a page has room for no more.
@@ -119,7 +137,7 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for ten minutes", Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
-	p.Sections = warnings(r.Partial, standsFor(r.Simulated(), r.Played), tooFew(runs))
+	p.Sections = warnings(r.regionNote(), r.Partial, standsFor(r.Simulated(), r.Played), tooFew(runs))
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."

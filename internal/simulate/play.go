@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
@@ -43,7 +44,7 @@ const (
 	history = 2000
 )
 
-// Progress is how far a run is.
+// Progress is how far a run is: At is below 0 in its warm-up.
 type Progress struct {
 	At, Of time.Duration
 }
@@ -87,6 +88,11 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 	if err != nil {
 		return nil, err
 	}
+	facts, err := ec2facts.Load()
+	if err != nil {
+		return nil, err
+	}
+	r.result.Region, r.result.RegionUnknown, r.result.Prices = s.Region, s.RegionUnknown, pricesOf(facts, s.Region)
 	simcluster.Run(t, simcluster.Options{
 		Seed: s.Seed, Ordered: true, History: history, Env: r.env(), Log: r.log, NoController: true, Hear: r.pods.hear, Overview: func(o *overview.Overview) { r.view = o },
 		World: func(o *world.Options) {
@@ -130,7 +136,7 @@ func (r *run) play(stop *atomic.Bool, told func(Progress)) error {
 	if err := r.steps.First(ctx); err != nil {
 		return err
 	}
-	if err := r.until(ctx, r.s.origin(), stop, nil); err != nil {
+	if err := r.until(ctx, r.s.origin(), stop, told); err != nil {
 		return err
 	}
 	r.reset()
@@ -240,8 +246,11 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 			r.interrupt(now)
 			r.pods.look(false)
 		}
-		if told != nil && since > 0 && whole(every) {
+		switch {
+		case since > 0 && whole(every):
 			r.sample()
+			told(Progress{since, r.s.Horizon})
+		case since < 0 && whole(interruptEvery): // in the warm-up
 			told(Progress{since, r.s.Horizon})
 		}
 		next := now.Truncate(stopEvery).Add(stopEvery) // a minute and every sample are at one of these

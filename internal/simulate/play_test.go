@@ -163,7 +163,7 @@ func TestPodsRefusedFromTheStartAreRefused(t *testing.T) {
 	}
 	s := specOf(t, w, 10*time.Minute, 1)
 	s.Warmup = simulate.DefaultWarmup
-	if r := play(t, s)[0]; r.Totals.Refused != 3 || r.Totals.Waiting != 3 || r.Refused[0].Example != "default/huge" {
+	if r := play(t, s)[0]; r.Region != "us-east-1" || r.RegionUnknown || !strings.Contains(r.Prices, "of us-east-1 of 20") || r.Totals.Refused != 3 || r.Totals.Waiting != 3 || r.Refused[0].Example != "default/huge" {
 		t.Errorf("%+v, refused %+v", r.Totals, r.Refused)
 	}
 }

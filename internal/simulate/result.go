@@ -17,6 +17,11 @@ type Result struct {
 	Configuration string `json:"configuration"`
 	Workload      string `json:"workload"`
 	Seed          uint64 `json:"seed"`
+	// Region is where it was played, RegionUnknown that nothing said where, so that it is the default. Prices says of which days the
+	// prices are.
+	Region        string `json:"region"`
+	RegionUnknown bool   `json:"regionNotKnown,omitempty"`
+	Prices        string `json:"prices"`
 	// HorizonSeconds is how long was asked for, SimulatedSeconds how long was simulated: less where it was interrupted.
 	HorizonSeconds   int64 `json:"horizonSeconds"`
 	SimulatedSeconds int64 `json:"simulatedSeconds"`
@@ -166,7 +171,7 @@ func (t *Totals) absent() string {
 	if t.Waiting > 0 {
 		return fmt.Sprintf("no pod began to run, %d waited in vain", t.Waiting)
 	}
-	return "no pod began to run after the warm-up"
+	return "no pod began to run after the warm-up, in which all start that are there from the start: give a workload that changes, or --warmup 0s; refused==0,waiting==0 tells whether all run"
 }
 
 // metric finds a figure by its name.

@@ -60,6 +60,8 @@ type Spec struct {
 	Warmup time.Duration `json:"warmup"`
 	Seed   uint64        `json:"seed"`
 	Region string        `json:"region"`
+	// RegionUnknown says that nothing said where, and Region is DefaultRegion.
+	RegionUnknown bool `json:"regionUnknown,omitempty"`
 	// Types are the instance types that exist; all of the region if empty.
 	Types []string `json:"types,omitempty"`
 	// Interruptions is the chance of a spot instance to be interrupted in an hour, Volatility the standard deviation of what a spot

@@ -247,13 +247,13 @@ func TestADumpBesideALogAddsNoTime(t *testing.T) {
 	folder := t.TempDir()
 	log := strings.Join([]string{fmt.Sprintf(auditCreate, "x", at(10)), fmt.Sprintf(auditCreate, "y", at(20)), fmt.Sprintf(auditLease, at(0)), fmt.Sprintf(auditLease, at(59))}, "\n")
 	write(t, filepath.Join(folder, "audit.log"), []byte(log))
-	pods := `{"kind":"List","apiVersion":"v1","items":[` + podJSON("old", "", "") + `,` + strings.Replace(podJSON("new", "", ""), "2026-11-20T09", "2026-11-26T09", 1) + `]}`
+	pods := `{"kind":"List","apiVersion":"v1","items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"n","labels":{"topology.kubernetes.io/region":"eu-west-1"}}},` + podJSON("old", "", "") + `,` + strings.Replace(podJSON("new", "", ""), "2026-11-20T09", "2026-11-26T09", 1) + `]}`
 	write(t, filepath.Join(folder, "dump-2026-11-27T10:00:00Z.json"), []byte(pods))
 	w, account, err := history.Read([]string{folder})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := steps(w); got != "0s  1 0s; 10m0s  1 0s; 20m0s  1 0s" || w.End() != 59*time.Minute {
+	if got := steps(w); got != "0s  1 0s; 10m0s  1 0s; 20m0s  1 0s" || w.End() != 59*time.Minute || w.Region != "eu-west-1" {
 		t.Errorf("steps %q, to %s", got, w.End())
 	}
 	if unknown(account, "it adds pods, requests and constraints, and no time") != 1 || unknown(account, "of which no source speaks") != 0 {

@@ -63,6 +63,7 @@ func Read(paths []string) (*workload.Workload, *Account, error) {
 		return nil, nil, err
 	}
 	l.tell(account)
+	w.Region = l.region()
 	w.Source = fmt.Sprintf("history of %d files, %s to %s UTC", len(files), account.From.Format(stamp), account.To.Format(stamp))
 	for _, u := range account.Unknown {
 		w.Notes = append(w.Notes, workload.Note{What: u.What, Count: u.Count, Example: u.Example})

@@ -32,6 +32,7 @@ type ledger struct {
 	// undated wait for the time of the file that they stand in.
 	undated []func(time.Time)
 	notes   *notes
+	regions map[string]int // nodes of dumps, by the region that their labels name
 }
 
 // census is a source that names all pods that there are, again and again.
@@ -140,7 +141,7 @@ type change struct {
 func newLedger(n *notes) *ledger {
 	l := &ledger{
 		byUID: map[string]*pod{}, byName: map[string]*pod{}, owners: map[ref]*owner{}, templates: map[string]*template{},
-		daemons: map[ref]*appsv1.DaemonSet{}, objects: map[ref]client.Object{}, spans: map[string]span{}, listed: map[string]bool{}, clusters: map[string]string{}, notes: n,
+		daemons: map[ref]*appsv1.DaemonSet{}, objects: map[ref]client.Object{}, spans: map[string]span{}, listed: map[string]bool{}, clusters: map[string]string{}, regions: map[string]int{}, notes: n,
 	}
 	for i := range l.seen {
 		l.seen[i] = map[int64]bool{}
@@ -204,6 +205,17 @@ func (l *ledger) count(p *pod, s census, t time.Time) {
 	if s == dumps {
 		l.listed[p.namespace] = true
 	}
+}
+
+// region is where most nodes of the dumps are; empty where none says it.
+func (l *ledger) region() string {
+	best := ""
+	for _, name := range sortedKeys(l.regions) {
+		if best == "" || l.regions[name] > l.regions[best] {
+			best = name
+		}
+	}
+	return best
 }
 
 // covers notes that a kind of source speaks of a time.

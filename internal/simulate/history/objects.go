@@ -41,6 +41,17 @@ func (l *ledger) object(kind string, raw []byte, at time.Time, exact bool) (*pod
 		}
 		l.daemon(o.Namespace, o.Name, l.intern(o.Spec.Template.ObjectMeta, &o.Spec.Template.Spec, true))
 		return nil, true, nil
+	case "Node": // it says where, and nothing of pods
+		var o struct {
+			Metadata struct{ Labels map[string]string }
+		}
+		if err := json.Unmarshal(raw, &o); err != nil {
+			return nil, false, err
+		}
+		if region := o.Metadata.Labels[corev1.LabelTopologyRegion]; region != "" {
+			l.regions[strings.Clone(region)]++
+		}
+		return nil, false, nil
 	case "PodDisruptionBudget":
 		return nil, true, keep(l, raw, kind, &policyv1.PodDisruptionBudget{})
 	case "PriorityClass":

@@ -34,6 +34,8 @@ type Workload struct {
 	Drawn bool
 	// Begun is when a history begins; zero for what has no time of its own.
 	Begun time.Time
+	// Region is where the cluster of a history is; empty where its sources do not say.
+	Region string
 	// Covers is how long the source speaks of, where that goes on behind the last step: nothing changes then.
 	Covers time.Duration
 	// Notes say what of the source is not simulated, or is replaced by something like it.
