@@ -66,9 +66,23 @@ func (c *Config) extraOf(s *Snapshot, image *awsv1.AMI, resource string) []extra
 	return out
 }
 
+// ceiling is the most that nodes left; same says that nodes of different capacity left just that.
+func ceiling(seen []extra) (most int64, same bool) {
+	for _, e := range seen {
+		most = max(most, e.left)
+	}
+	capacities := map[int64]bool{}
+	for _, e := range seen {
+		if e.left == most {
+			capacities[e.capacity] = true
+		}
+	}
+	return most, len(capacities) > 1
+}
+
 // withExtra adds what nodes of the type kept to the overhead. Of a type that no node was of, it is taken for what the largest smaller
 // nodes kept: what is reserved grows with a node, if it is not the same for all. Smaller ones than any that was seen
-// keep their part of it. Pods are not reserved: the kubelet takes so many, however large the node is.
+// keep their part of it. Pods are not reserved: where nodes of different size take just as many, all will.
 func (c *Config) withExtra(image, name string, capacity, overhead res.List) res.List {
 	for resource, seen := range c.Extra[image] {
 		if at := slices.IndexFunc(seen, func(e extra) bool { return e.name == name }); at >= 0 {
@@ -76,8 +90,9 @@ func (c *Config) withExtra(image, name string, capacity, overhead res.List) res.
 			continue
 		}
 		if resource == res.Pods {
-			most := slices.MaxFunc(seen, func(a, b extra) int { return cmp.Compare(a.left, b.left) }).left
-			overhead[resource] = max(overhead[resource], capacity[resource]-most)
+			if most, same := ceiling(seen); same {
+				overhead[resource] = max(overhead[resource], capacity[resource]-most)
+			}
 			continue
 		}
 		last := seen[0]

@@ -40,7 +40,7 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 		return out
 	}
 	before := map[string]res.List{}
-	for _, name := range []string{"m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge"} {
+	for _, name := range []string{"m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.12xlarge"} {
 		before[name] = left(name)
 	}
 	book := guestmemory.NewBook(nil)
@@ -65,7 +65,13 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 	book.LearnLeft("m5.4xlarge", "ami-1", "7", res.Pods, 110, planned)
 	cfg.Learned = book.Snapshot()
 	cfg.Extra = instancetype.ExtraOf(s, cfg)
-	for name, want := range map[string]int64{"m5.large": before["m5.large"][res.Pods], "m5.xlarge": before["m5.xlarge"][res.Pods], "m5.4xlarge": 110, "m5.24xlarge": 110} {
+	if got := left("m5.24xlarge")[res.Pods]; got != 737 {
+		t.Errorf("m5.24xlarge takes %d pods after nodes of one other type were seen, want 737", got)
+	}
+	book.LearnLeft("m5.24xlarge", "ami-1", "7", res.Pods, 110, 737)
+	cfg.Learned = book.Snapshot()
+	cfg.Extra = instancetype.ExtraOf(s, cfg)
+	for name, want := range map[string]int64{"m5.large": before["m5.large"][res.Pods], "m5.xlarge": before["m5.xlarge"][res.Pods], "m5.4xlarge": 110, "m5.12xlarge": 110} {
 		if got := left(name)[res.Pods]; got != want {
 			t.Errorf("%s takes %d pods, want %d", name, got, want)
 		}

@@ -308,11 +308,15 @@ func restricted(key string) bool {
 }
 
 // expected is what is counted on of an instance in flight: for pods the least that its types leave them, against limits the most that
-// they have.
+// those have which EC2 may be asked for.
 func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 	var out intake.Expected
 	for t := range chosenTypes(node, pool) {
 		out.Allocatable = least(out.Allocatable, t.Allocatable())
+	}
+	likely := *node
+	likely.Types = requested(node)
+	for t := range chosenTypes(&likely, pool) {
 		if out.Capacity == nil {
 			out.Capacity = res.List{}
 		}
@@ -321,6 +325,19 @@ func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 		}
 	}
 	return out
+}
+
+// Nearby is by how many percent a type may be dearer than the cheapest for a launch to ask for it, by default
+// (--kerf-launch-price-bound).
+const Nearby = 10
+
+// requested are the types of a node that a launch asks EC2 for: all of them, up to a price, where no number of values is needed.
+func requested(node *plan.NewNode) []plan.TypeChoice {
+	if slices.ContainsFunc(node.Requirements, func(t requirement.Term) bool { return t.MinValues > 0 }) {
+		return node.Types
+	}
+	most := node.Types[0].Price + node.Types[0].Price*Nearby/100
+	return slices.DeleteFunc(slices.Clone(node.Types), func(t plan.TypeChoice) bool { return t.Price > most })
 }
 
 // leastCapacity is what the node adds to its pool at the least. Plans count it so.

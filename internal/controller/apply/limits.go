@@ -100,7 +100,7 @@ func (c *checker) fitting(n *plan.NewNode, share, left res.List) []plan.TypeChoi
 	}
 	for k := range left {
 		surplus := int64(0)
-		for _, t := range kept {
+		for _, t := range requested(&plan.NewNode{Types: kept}) {
 			surplus = max(surplus, has[t.Name][k]-least[k])
 		}
 		left[k] = max(0, left[k]-surplus)

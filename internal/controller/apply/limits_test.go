@@ -70,7 +70,11 @@ func TestTypesThatWouldExceedALimitAreLeftOut(t *testing.T) {
 // TestANodeInFlightWeighsTheMost: until EC2 has chosen, the next decision must not give out what this one may take.
 func TestANodeInFlightWeighsTheMost(t *testing.T) {
 	node := testNode()
+	node.Types[1].Price = node.Types[0].Price * 105 / 100
 	got := expected(&node, &cluster.Pool{Types: testTypes()})
+	if dear := testNode(); expected(&dear, &cluster.Pool{Types: testTypes()}).Capacity["cpu"] != 4000 {
+		t.Error("a type that is twice as dear counts, though EC2 is not asked for it")
+	}
 	if got.Capacity["cpu"] != 8000 || got.Allocatable["cpu"] != 3900 {
 		t.Errorf("%v counts against limits and %v for pods, want 8000 of the larger and 3900 of the smaller type", got.Capacity["cpu"], got.Allocatable["cpu"])
 	}

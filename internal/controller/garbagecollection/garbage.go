@@ -30,6 +30,8 @@ import (
 const (
 	// grace is how long an instance must be seen without a claim before it is terminated.
 	grace = 30 * time.Second
+	// longestDrain is how long the drain of a node without a claim may take: the claim would have said it.
+	longestDrain = 15 * time.Minute
 	// visible is how long after its launch an instance may be missing from the cloud's list.
 	visible = time.Minute
 	// eager and lazy are the periods of the loop in its first rounds and later.
@@ -174,6 +176,9 @@ func (c *Collector) drained(ctx context.Context, providerID string) (bool, error
 		// The label is how package terminate knows a node of Kerf's without a claim.
 		if !index.Ready(node) || node.Labels[awsv1.LabelNodeClass] == "" || !controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) {
 			continue
+		}
+		if !node.DeletionTimestamp.IsZero() && c.Clock.Since(node.DeletionTimestamp.Time) >= longestDrain {
+			return false, nil
 		}
 		if node.DeletionTimestamp.IsZero() {
 			c.Log.Info("draining a node whose nodeclaim is gone", "node", node.Name, "provider_id", providerID)

@@ -116,7 +116,7 @@ func (c *Controller) failLaunch(ctx context.Context, claim *karpv1.NodeClaim, en
 		// The instance's name would make each a new event.
 		c.Recorder.Event(class, corev1.EventTypeWarning, ended.Reason, cut("an instance of this class ended before it became a node: "+ended.Message, 1000))
 	}
-	if c.Pools != nil {
+	if c.Pools != nil && ended.Blame != cloud.BlamePool { // that EC2 is short, or takes spot instances back, is no fault of the NodePool's
 		c.Pools.Registered(claim, false)
 	}
 	return nil

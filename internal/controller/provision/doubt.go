@@ -93,7 +93,8 @@ func (d *doubts) split(pods []*cluster.Pod, now time.Time) parted {
 	var p parted
 	for _, pod := range pods {
 		x := d.of[pod.Class.ID]
-		if x != nil && x.missed >= doubted && x.trial != pod.UID {
+		// What runs on a node that is going has been put somewhere before, and has no time to wait.
+		if x != nil && x.missed >= doubted && x.trial != pod.UID && pod.Node == "" {
 			if now.Before(x.until) {
 				p.out = append(p.out, pod)
 				continue

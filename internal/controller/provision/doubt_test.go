@@ -11,7 +11,8 @@ import (
 // TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned: twice they are planned together, then one at a time, with growing pauses.
 func TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned(t *testing.T) {
 	web, db := &cluster.Class{ID: "web"}, &cluster.Class{ID: "db"}
-	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Name: "a", UID: "a"}, Class: web}, {PodRef: cluster.PodRef{Name: "b", UID: "b"}, Class: web}, {PodRef: cluster.PodRef{Name: "c", UID: "c"}, Class: db}}
+	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Name: "a", UID: "a"}, Class: web}, {PodRef: cluster.PodRef{Name: "b", UID: "b"}, Class: web}, {PodRef: cluster.PodRef{Name: "c", UID: "cr"}, Class: db},
+		{PodRef: cluster.PodRef{Name: "r", UID: "r"}, Class: web, Node: "that-goes"}}
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	var d doubts
 	in := func() string {
@@ -31,20 +32,20 @@ func TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned(t *testing.T) {
 		do    func()
 		want  string
 	}{
-		{"at first", 0, func() {}, "abc"},
-		{"one miss", 0, miss, "abc"},
-		{"two misses", time.Minute, miss, "c"},
-		{"before the pause is over", firstDoubt - time.Second, func() {}, "c"},
-		{"after it", time.Second, func() {}, "ac"},
-		{"again in the same trial", time.Second, func() {}, "ac"},
-		{"a third miss", 30 * time.Second, miss, "c"},
-		{"after as long as the first time", firstDoubt, func() {}, "c"},
-		{"after twice as long", firstDoubt, func() {}, "ac"},
-		{"one is bound", time.Second, func() { d.dispel("web") }, "abc"},
-		{"two misses again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "c"},
-		{"other pools", time.Second, d.dispelAll, "abc"},
-		{"and again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "c"},
-		{"long ago", forgetDoubt, func() {}, "abc"},
+		{"at first", 0, func() {}, "abcr"},
+		{"one miss", 0, miss, "abcr"},
+		{"two misses", time.Minute, miss, "cr"},
+		{"before the pause is over", firstDoubt - time.Second, func() {}, "cr"},
+		{"after it", time.Second, func() {}, "acr"},
+		{"again in the same trial", time.Second, func() {}, "acr"},
+		{"a third miss", 30 * time.Second, miss, "cr"},
+		{"after as long as the first time", firstDoubt, func() {}, "cr"},
+		{"after twice as long", firstDoubt, func() {}, "acr"},
+		{"one is bound", time.Second, func() { d.dispel("web") }, "abcr"},
+		{"two misses again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "cr"},
+		{"other pools", time.Second, d.dispelAll, "abcr"},
+		{"and again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "cr"},
+		{"long ago", forgetDoubt, func() {}, "abcr"},
 	} {
 		now = now.Add(step.after)
 		step.do()

@@ -168,9 +168,9 @@ func (c *Controller) heard(change cache.Change) {
 	switch change.Kind {
 	case cache.PodMissed:
 		c.doubts.miss(change.Class, change.Detail, c.o.Clock.Now())
-	case cache.PodPlaced:
+	case cache.PodPlaced, cache.PodUnplanned:
 		c.doubts.dispel(change.Class)
-	case cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved:
+	case cache.SettingsChanged, cache.DaemonsMoved:
 		c.doubts.dispelAll()
 	}
 	switch change.Kind {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -40,16 +41,12 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 	return out
 }
 
-// nearby is by how many percent an offering may be dearer than the cheapest for EC2 to take it all the same, by default
-// (--kerf-launch-price-bound).
-const nearby = 10
-
 // retries reports whether a node would be launched from nothing but what EC2 lacked the last time.
 func retries(n *plan.NewNode, pool *cluster.Pool) bool {
 	if len(n.Types) == 0 {
 		return false
 	}
-	again, most := false, n.Types[0].Price+n.Types[0].Price*nearby/100
+	again, most := false, n.Types[0].Price+n.Types[0].Price*apply.Nearby/100
 	listed := map[string]bool{}
 	for _, t := range n.Types {
 		listed[t.Name] = true

@@ -34,11 +34,10 @@ import _ "embed"
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Leader election, in the controller's own namespace. The name is the default of LEADER_ELECTION_NAME. A right to create can't be narrowed to a name.
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,resourceNames=karpenter-leader-election,verbs=get;update
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=create
+// Leader election, in the controller's own namespace.
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kube-system,resources=leases,verbs=get;create;update
 
-// What it learned of nodes' memory, in the controller's own namespace.
+// What it learned of nodes' memory, in the controller's own namespace. A right to create can't be narrowed to a name.
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,resourceNames=kerf-guest-memory,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=kube-system,resources=configmaps,verbs=create
 

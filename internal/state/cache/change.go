@@ -14,11 +14,14 @@ const (
 	PoolUsed     ChangeKind = "PoolUsed"     // what the nodes of a NodePool hold changed; see PoolUsage
 	PoolChanged  ChangeKind = "PoolChanged"  // a NodePool changed in spec or conditions
 	ClassChanged ChangeKind = "ClassChanged" // an EC2NodeClass changed in spec or status
-	DaemonsMoved ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed
-	BufferMoved  ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
+	// SettingsChanged: a NodePool or EC2NodeClass came, went or is another by its spec, or boots other images.
+	SettingsChanged ChangeKind = "SettingsChanged"
+	DaemonsMoved    ChangeKind = "DaemonsMoved" // a DaemonSet came, went or changed
+	BufferMoved     ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
 	// NominationLost: the scheduler took away the nomination of a pod that is given room on the claim of that name.
 	NominationLost ChangeKind = "NominationLost"
 	PodPlaced      ChangeKind = "PodPlaced"    // a pod was bound that a decision had given a place
+	PodUnplanned   ChangeKind = "PodUnplanned" // a pod was bound that no decision had given a place, and that waited
 	PodMissed      ChangeKind = "PodMissed"    // a pod that a decision had given a place was left waiting, though the place is free
 	RoomsSettled   ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
 )
@@ -29,7 +32,7 @@ type Change struct {
 	Name string
 	// Owner is the controller that the pod of a PodPending belongs to.
 	Owner Owner
-	// Class is the ID of the class of the pod of a PodPlaced or PodMissed, Detail what the scheduler said of the latter.
+	// Class is the ID of the class of the pod of a PodPlaced, PodUnplanned or PodMissed, Detail what the scheduler said of the latter.
 	Class, Detail string
 	// AsPlanned: the pod of a PodPlaced was bound where the decision had it, or a pod just like it. Disruption: it came in the
 	// place of one that a disruption evicted.

@@ -31,6 +31,9 @@ func (c *Cache) SetPool(pool *karpv1.NodePool) {
 	if old == nil || old.UID != pool.UID || old.Generation != pool.Generation || (old.DeletionTimestamp == nil) != (pool.DeletionTimestamp == nil) ||
 		!reflect.DeepEqual(old.Spec, pool.Spec) || !reflect.DeepEqual(old.Status.Conditions, pool.Status.Conditions) {
 		c.tell(PoolChanged, pool.Name)
+		if old == nil || old.UID != pool.UID || !reflect.DeepEqual(old.Spec, pool.Spec) {
+			c.tell(SettingsChanged, pool.Name)
+		}
 	}
 }
 
@@ -40,6 +43,7 @@ func (c *Cache) RemovePool(pool *karpv1.NodePool) {
 	defer c.unlock()
 	if c.pools.remove(pool) {
 		c.tell(PoolChanged, pool.Name)
+		c.tell(SettingsChanged, pool.Name)
 	}
 }
 
@@ -64,6 +68,9 @@ func (c *Cache) SetNodeClass(class *awsv1.EC2NodeClass) {
 	old := c.classes.get("", class.Name)
 	if c.classes.set(class) && (old == nil || old.UID != class.UID || !reflect.DeepEqual(old.Spec, class.Spec) || !reflect.DeepEqual(old.Status, class.Status)) {
 		c.tell(ClassChanged, class.Name)
+		if old == nil || old.UID != class.UID || !reflect.DeepEqual(old.Spec, class.Spec) || !reflect.DeepEqual(old.Status.AMIs, class.Status.AMIs) || !reflect.DeepEqual(old.Status.LaunchTemplate, class.Status.LaunchTemplate) {
+			c.tell(SettingsChanged, class.Name)
+		}
 	}
 }
 
@@ -73,6 +80,7 @@ func (c *Cache) RemoveNodeClass(class *awsv1.EC2NodeClass) {
 	defer c.unlock()
 	if c.classes.remove(class) {
 		c.tell(ClassChanged, class.Name)
+		c.tell(SettingsChanged, class.Name)
 	}
 }
 

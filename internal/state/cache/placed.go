@@ -25,6 +25,9 @@ func (c *Cache) bound(e, old *entry) {
 	}
 	r, ok := c.reserved.Of(e.obj.UID)
 	if !ok {
+		if c.provisionable(old.obj) {
+			c.changes = append(c.changes, Change{Kind: PodUnplanned, Name: e.pod.Name, Class: e.pod.Class.ID})
+		}
 		return
 	}
 	planned := slices.Contains(at, r.Unit)

@@ -15,7 +15,7 @@ import (
 
 // Expected is what is known of an instance that was asked for before the cloud has answered.
 type Expected struct {
-	// Allocatable and Capacity are the least that any type has that it may become.
+	// Allocatable is the least that any type leaves to pods that it may become, Capacity the most that one has.
 	Allocatable res.List
 	Capacity    res.List
 }
