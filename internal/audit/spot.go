@@ -130,6 +130,9 @@ func (a *audit) spotPrices() {
 		days += " to " + out.SpotNewest
 	}
 	out.Warning = fmt.Sprintf("Spot prices are of %s, and the floor, Kerf's plan and what is saved rest on them. For the prices of now: --with-aws, which asks your account, or --spot-discount 60, which assumes spot 60 %% below on-demand.", days)
+	if a.o.Live {
+		out.Warning = fmt.Sprintf("Some spot prices are of %s: your account told none of now, which takes ec2:DescribeSpotPriceHistory. The floor, Kerf's plan and what is saved rest on them as well. --spot-discount 60 assumes spot 60 %% below on-demand instead.", days)
+	}
 }
 
 // asksForSpot tells whether the report says what spot would save on nodes that run on demand.

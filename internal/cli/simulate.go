@@ -350,13 +350,16 @@ func (f *simulateFlags) spec(c *simulate.Configuration, seed uint64) (*simulate.
 		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Workload: w, Start: start, Horizon: horizon, Warmup: f.warmup, Seed: seed,
 		Types: f.types, Interruptions: f.interruptions, Volatility: f.volatility, Boot: f.boot, Events: f.events != "",
 	}
-	s.Region = cmp.Or(f.region, c.Region, f.workload.region())
-	if s.Region == "" { // a built-in shape on the built-in NodePool is nowhere
-		s.Region, s.RegionUnknown = simulate.DefaultRegion, len(f.files) > 0 || f.compare || f.workload.read != nil
-	}
 	facts, err := ec2facts.Load()
 	if err != nil {
 		return nil, err
+	}
+	s.Region = cmp.Or(f.region, c.Region)
+	if at := f.workload.region(); s.Region == "" && slices.Contains(facts.Regions(), at) { // a cluster elsewhere says so on its nodes as well
+		s.Region = at
+	}
+	if s.Region == "" { // a built-in shape on the built-in NodePool is nowhere
+		s.Region, s.RegionUnknown = simulate.DefaultRegion, len(f.files) > 0 || f.compare || f.workload.read != nil || f.workload.region() != ""
 	}
 	if !slices.Contains(facts.Regions(), s.Region) {
 		return nil, &usageError{fmt.Errorf("no region %q is known; there are %s", s.Region, strings.Join(facts.Regions(), ", "))}

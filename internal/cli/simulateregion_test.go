@@ -18,11 +18,12 @@ func TestARegionThatIsNotKnownIsMarked(t *testing.T) {
 		region  string
 		unknown bool
 	}{
-		"the quick start":         {region: simulate.DefaultRegion},
-		"files of NodePools":      {flags: simulateFlags{files: []string{"pools/"}}, region: simulate.DefaultRegion, unknown: true},
-		"a flag":                  {flags: simulateFlags{files: []string{"pools/"}, region: "eu-west-1"}, region: "eu-west-1"},
-		"a history without nodes": {read: &workload.Workload{}, region: simulate.DefaultRegion, unknown: true},
-		"a history with nodes":    {read: &workload.Workload{Region: "eu-west-1"}, region: "eu-west-1"},
+		"the quick start":                     {region: simulate.DefaultRegion},
+		"files of NodePools":                  {flags: simulateFlags{files: []string{"pools/"}}, region: simulate.DefaultRegion, unknown: true},
+		"a flag":                              {flags: simulateFlags{files: []string{"pools/"}, region: "eu-west-1"}, region: "eu-west-1"},
+		"a history without nodes":             {read: &workload.Workload{}, region: simulate.DefaultRegion, unknown: true},
+		"a history of nodes in another cloud": {read: &workload.Workload{Region: "us-central1"}, region: simulate.DefaultRegion, unknown: true},
+		"a history with nodes":                {read: &workload.Workload{Region: "eu-west-1"}, region: "eu-west-1"},
 	} {
 		f := c.flags
 		f.workload.register(&cobra.Command{})

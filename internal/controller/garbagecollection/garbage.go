@@ -30,8 +30,9 @@ import (
 const (
 	// grace is how long an instance must be seen without a claim before it is terminated.
 	grace = 30 * time.Second
-	// longestDrain is how long the drain of a node without a claim may take: the claim would have said it.
-	longestDrain = 15 * time.Minute
+	// longestDrain is how long pods of a node without a claim are evicted before its instance ends under those that are left: nobody
+	// may own an instance for three minutes (docs/reliability.md).
+	longestDrain = 90 * time.Second
 	// visible is how long after its launch an instance may be missing from the cloud's list.
 	visible = time.Minute
 	// eager and lazy are the periods of the loop in its first rounds and later.
@@ -165,7 +166,7 @@ func (c *Collector) instances(ctx context.Context, instances []*cloud.Instance, 
 }
 
 // drained begins the end of an instance that is a Ready node with Kerf's finalizer, and reports whether it is one: its pods are moved
-// as from any other, and then it is terminated. Its claim may have lost its finalizers by hand, or all claims with their CRD.
+// as from any other for a while, and then it is terminated. Its claim may have lost its finalizers by hand, or all claims with their CRD.
 func (c *Collector) drained(ctx context.Context, providerID string) (bool, error) {
 	nodes, err := c.nodesOf(ctx, providerID)
 	if err != nil {

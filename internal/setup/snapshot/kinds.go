@@ -30,7 +30,7 @@ type kind struct {
 	all      func(*Objects) []client.Object
 	add      func(*Objects, []byte) error
 	take     func(*Objects, runtime.Object) // an object of a typed list
-	sort     func(*Objects)
+	sort     func(*Objects)                 // and leaves one of each name
 }
 
 // object is a pointer to a type of the API.
@@ -64,9 +64,11 @@ func kindFor[T any, P object[T]](gv schema.GroupVersion, name, resource string, 
 			}
 		},
 		sort: func(o *Objects) {
-			slices.SortFunc(*field(o), func(a, b P) int {
+			byName := func(a, b P) int {
 				return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
-			})
+			}
+			slices.SortStableFunc(*field(o), byName)
+			*field(o) = slices.CompactFunc(*field(o), func(a, b P) bool { return byName(a, b) == 0 }) // it may be in several Lists
 		},
 	}
 }

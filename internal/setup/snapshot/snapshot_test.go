@@ -265,3 +265,16 @@ func TestWhatIsNoSnapshotIsRefusedWithTheWayOut(t *testing.T) {
 		}
 	}
 }
+
+// The command may have been run twice into one file, or for more and more kinds.
+func TestWhatIsInSeveralListsCountsOnce(t *testing.T) {
+	const list = `{"apiVersion": "v1", "kind": "List", "items": [
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "x"}}, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "y"}}, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}]}`
+	s, err := snapshot.Read(strings.NewReader(list + "\n" + list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Pods) != 2 || len(s.Nodes) != 1 {
+		t.Errorf("%d pods and %d nodes, want 2 and 1", len(s.Pods), len(s.Nodes))
+	}
+}

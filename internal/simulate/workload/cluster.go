@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -166,8 +167,19 @@ func (m *maker) putAlike(name string, groups []*alike, names map[string]bool) {
 			m.w.note("pods that ask for something else than most pods of their owner are a workload of their own", name, g.count)
 		}
 		t := m.clean(ofPod(g.first), name)
-		m.put(name, g.count, TemplateOf(&t.ObjectMeta, &t.Spec, false))
+		played := TemplateOf(&t.ObjectMeta, &t.Spec, false)
+		played.Labels = sharedLabels(t.Labels) // affinity may select by labels that controllers generate
+		m.put(name, g.count, played)
 	}
+}
+
+// sharedLabels are without those that each pod has for itself.
+func sharedLabels(of map[string]string) map[string]string {
+	out := maps.Clone(of)
+	for _, k := range []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"} {
+		delete(out, k)
+	}
+	return out
 }
 
 type maker struct{ w *Workload }

@@ -36,6 +36,7 @@ func TemplateOf(meta *metav1.ObjectMeta, spec *corev1.PodSpec, daemon bool) *cor
 	}
 	s := &t.Spec
 	s.NodeSelector, s.PriorityClassName, s.Overhead, s.HostNetwork = spec.NodeSelector, spec.PriorityClassName, spec.Overhead, spec.HostNetwork
+	s.OS = spec.OS
 	if spec.Priority != nil && *spec.Priority != 0 {
 		s.Priority = spec.Priority
 	}
