@@ -172,7 +172,7 @@ func TestWhatIsExpectedAfterABatch(t *testing.T) {
 	}{
 		"all that an owner still wants": {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}, want: 90},
 		"no more of an owner that has stopped creating them, as where a quota is used up": {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 90}, silent: true},
-		"ten for each that came of an owner that wants a million":                         {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 1_000_000}, want: 100},
+		"thirty for each that came of an owner that wants a million":                      {batches: []int{10}, owner: by(cache.Owner{UID: "1"}), missing: map[types.UID]int{"1": 1_000_000}, want: 300},
 		"as many as came in the last 40 seconds":                                          {batches: []int{10, 10, 10}, stream: true, want: 30},
 		"what came before counts no more":                                                 {batches: []int{10, 10, 10, 10, 10, 10}, stream: true, want: 50},
 		"two owners of several pods each":                                                 {batches: []int{10, 10}, owner: func(i int) cache.Owner { return cache.Owner{UID: types.UID(fmt.Sprint(i / 10))} }, missing: map[types.UID]int{"0": 4, "1": 7}, stream: true, want: 7},
