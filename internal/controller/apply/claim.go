@@ -314,9 +314,7 @@ func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 	for t := range chosenTypes(node, pool) {
 		out.Allocatable = least(out.Allocatable, t.Allocatable())
 	}
-	likely := *node
-	likely.Types = requested(node)
-	for t := range chosenTypes(&likely, pool) {
+	for t := range chosenTypes(&plan.NewNode{Types: requested(node.Types, node.Requirements)}, pool) {
 		if out.Capacity == nil {
 			out.Capacity = res.List{}
 		}
@@ -331,13 +329,18 @@ func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 // (--kerf-launch-price-bound).
 const Nearby = 10
 
-// requested are the types of a node that a launch asks EC2 for: all of them, up to a price, where no number of values is needed.
-func requested(node *plan.NewNode) []plan.TypeChoice {
-	if slices.ContainsFunc(node.Requirements, func(t requirement.Term) bool { return t.MinValues > 0 }) {
-		return node.Types
+// requested are the types of a node, cheapest first, that a launch asks EC2 for: up to a price, unless a number of values is needed.
+func requested(types []plan.TypeChoice, requirements []requirement.Term) []plan.TypeChoice {
+	if len(types) == 0 || needsValues(requirements) {
+		return types
 	}
-	most := node.Types[0].Price + node.Types[0].Price*Nearby/100
-	return slices.DeleteFunc(slices.Clone(node.Types), func(t plan.TypeChoice) bool { return t.Price > most })
+	most := types[0].Price + types[0].Price*Nearby/100
+	return slices.DeleteFunc(slices.Clone(types), func(t plan.TypeChoice) bool { return t.Price > most })
+}
+
+// needsValues reports whether a node's types must have several values of a label.
+func needsValues(requirements []requirement.Term) bool {
+	return slices.ContainsFunc(requirements, func(t requirement.Term) bool { return t.MinValues > 0 })
 }
 
 // leastCapacity is what the node adds to its pool at the least. Plans count it so.

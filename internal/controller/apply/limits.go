@@ -5,7 +5,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
-	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
@@ -83,7 +82,7 @@ func (c *checker) leftOver(nodes []plan.NewNode) map[string]res.List {
 // fitting are the types of a node that have no more than a share above the least of them, and takes what they may have more from
 // what is left.
 func (c *checker) fitting(n *plan.NewNode, share, left res.List) []plan.TypeChoice {
-	if slices.ContainsFunc(n.Requirements, func(t requirement.Term) bool { return t.MinValues > 0 }) {
+	if needsValues(n.Requirements) {
 		return n.Types
 	}
 	pool := c.offered[n.Pool]
@@ -100,7 +99,7 @@ func (c *checker) fitting(n *plan.NewNode, share, left res.List) []plan.TypeChoi
 	}
 	for k := range left {
 		surplus := int64(0)
-		for _, t := range requested(&plan.NewNode{Types: kept}) {
+		for _, t := range requested(kept, nil) {
 			surplus = max(surplus, has[t.Name][k]-least[k])
 		}
 		left[k] = max(0, left[k]-surplus)

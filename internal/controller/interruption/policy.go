@@ -106,9 +106,6 @@ func crowded(r rule) rule {
 	return r
 }
 
-// fewPercent is of how many instances in a hundred failing checks are held to be faults of single ones, as for node repair.
-const fewPercent = 20
-
 // The kinds of news that do not come by message; the words are values of the label reason of disrupted NodeClaims.
 const kindUnhealthy queue.Kind = "instance_unhealthy"
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/index"
+	"github.com/kerf-sh/kerf/internal/controller/repair"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -78,7 +79,7 @@ func crowd(statuses []instancestatus.Status, all int) bool {
 			ill++
 		}
 	}
-	return ill > (all*fewPercent+99)/100
+	return ill > repair.Most(all)
 }
 
 // denied says once that the permission is missing, and leaves EC2 alone for a while.

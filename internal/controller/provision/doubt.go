@@ -2,7 +2,6 @@ package provision
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -125,5 +124,5 @@ func (d *doubts) unplaced(pods []*cluster.Pod) []plan.Unplaced {
 		}
 		out = append(out, u)
 	}
-	return slices.Clip(out)
+	return out
 }

@@ -42,8 +42,8 @@ func (w *ward) add(zone string, unhealthy, going bool) {
 	}
 }
 
-// most is the number of nodes that the share is of so many; it rounds up (Karpenter v1 API).
-func most(nodes int) int { return (nodes*share + 99) / 100 }
+// Most is how many of so many nodes may be replaced for being unhealthy; it rounds up (Karpenter v1 API).
+func Most(nodes int) int { return (nodes*share + 99) / 100 }
 
 // sound reports whether what is wrong in a zone is a fault of single nodes. It does not round up: a zone of one node that
 // is unhealthy says nothing of zones.
@@ -58,7 +58,7 @@ func (c *count) sound() bool { return c.unhealthy*100 <= c.nodes*share }
 // than one zone is not sound nothing in them is touched.
 func (w *ward) admit(zone string, going bool) (ok bool, why string) {
 	z := w.zones[zone]
-	if w.all.unhealthy <= most(w.all.nodes) || z.sound() {
+	if w.all.unhealthy <= Most(w.all.nodes) || z.sound() {
 		return true, ""
 	}
 	var ill []string
@@ -71,8 +71,8 @@ func (w *ward) admit(zone string, going bool) (ok bool, why string) {
 	if len(ill) > 1 || len(w.zones) == 1 {
 		return false, state + ": rather a fault of what they share than of the nodes; none of these is replaced until fewer are"
 	}
-	if !going && z.going >= most(z.nodes) {
-		return false, fmt.Sprintf("%s, all of that in one zone: its nodes are replaced %d at a time, and as many are under way", state, most(z.nodes))
+	if !going && z.going >= Most(z.nodes) {
+		return false, fmt.Sprintf("%s, all of that in one zone: its nodes are replaced %d at a time, and as many are under way", state, Most(z.nodes))
 	}
 	if !going {
 		z.going++
