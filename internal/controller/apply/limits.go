@@ -13,7 +13,6 @@ import (
 // then is shared evenly among the nodes, and their types may have so much more. The cheapest type stays if its surplus is left at
 // all. A node that needs several values of a label (minValues) keeps its list.
 func (c *checker) withinLimits(nodes []plan.NewNode) []plan.NewNode {
-	var out []plan.NewNode
 	count := map[string]int{}
 	for i := range nodes {
 		if len(c.limitsOf(&nodes[i])) > 0 {
@@ -23,7 +22,7 @@ func (c *checker) withinLimits(nodes []plan.NewNode) []plan.NewNode {
 	if len(count) == 0 {
 		return nodes
 	}
-	out = slices.Clone(nodes)
+	out := slices.Clone(nodes)
 	left := c.leftOver(nodes)
 	for i := range out {
 		n := &out[i]
