@@ -134,6 +134,8 @@ func (p *Provider) usable(class *awsv1.EC2NodeClass) error {
 			return no(cloud.Unavailable, "NodeClassReadinessUnknown", "it is not known whether EC2NodeClass %q is ready: %s", class.Name, c.Message)
 		case c.ObservedGeneration != class.Generation:
 			return no(cloud.Unavailable, "NodeClassReadinessUnknown", "EC2NodeClass %q was changed and is not ready again yet", class.Name)
+		case !class.PlacementGroupKnown():
+			return no(cloud.Unavailable, "NodeClassReadinessUnknown", "EC2NodeClass %q selects a placement group that its status lacks; it is looked up within some seconds, and can't be kept where Kerf's CRDs are not applied", class.Name)
 		}
 		return nil
 	}

@@ -58,6 +58,12 @@ type SecurityGroup struct {
 	Name string `json:"name,omitempty"`
 }
 
+// PlacementGroupKnown reports whether the placement group that the spec selects stands in the status, or it selects none.
+// Karpenter does not write it there, and its definition of the class has no such field.
+func (c *EC2NodeClass) PlacementGroupKnown() bool {
+	return c.Spec.PlacementGroupSelector == nil || c.Status.PlacementGroup != nil
+}
+
 // PlacementGroup is a placement group that was found.
 type PlacementGroup struct {
 	// ID of the group.

@@ -10,11 +10,12 @@ import (
 // PlacementGroup looks whether a claim's instance stands in the placement group that its class selects: one that was deleted
 // and made again under its name has another id.
 //
-// While it is not known for the class as it is which group it selects, or there is none of that name, nothing is said.
+// While it is not known for the class as it is which group it selects, or there is none of that name, nothing is said. The
+// condition alone does not tell: Karpenter sets it too, and keeps the group to itself.
 func PlacementGroup(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass) (message string, v Verdict) {
 	stands, selected := claim.Labels[awsv1.LabelPlacementGroupID], placementGroupID(class)
 	switch {
-	case !claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched), !holds(class, awsv1.ConditionTypePlacementGroupReady):
+	case !claim.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched), !holds(class, awsv1.ConditionTypePlacementGroupReady), !class.PlacementGroupKnown():
 		return "", Unknown
 	case stands == selected:
 		return "", Same
