@@ -92,7 +92,7 @@ func TestNodeClaim(t *testing.T) {
 		reqs = append(reqs, fmt.Sprint(r.Key, " ", r.Operator, " ", r.Values))
 	}
 	wantReqs := []string{
-		"example.com/rack Gte [7]", "example.com/tier In [gold iron]", "karpenter.sh/capacity-type In [on-demand spot]", "karpenter.sh/nodepool In [default]",
+		"example.com/rack Gt [6]", "example.com/tier In [gold iron]", "karpenter.sh/capacity-type In [on-demand spot]", "karpenter.sh/nodepool In [default]",
 		"node.kubernetes.io/instance-type In [small big]", "topology.kubernetes.io/zone In [a b]",
 	}
 	if diff := cmp.Diff(wantReqs, reqs); diff != "" {

@@ -196,6 +196,7 @@ func restrict(terms []requirement.Term, key string, values []string, minValues i
 func apiRequirements(terms []requirement.Term) []karpv1.NodeSelectorRequirementWithMinValues {
 	out := make([]karpv1.NodeSelectorRequirementWithMinValues, 0, len(terms))
 	for _, t := range terms {
+		t = exclusive(t)
 		r := karpv1.NodeSelectorRequirementWithMinValues{Key: t.Key, Operator: corev1.NodeSelectorOperator(t.Operator), Values: slices.Clone(t.Values)}
 		if t.MinValues > 0 {
 			r.MinValues = new(t.MinValues)
@@ -203,6 +204,23 @@ func apiRequirements(terms []requirement.Term) []karpv1.NodeSelectorRequirementW
 		out = append(out, r)
 	}
 	return out
+}
+
+// exclusive words an inclusive bound of whole numbers as an exclusive one: the definitions of Karpenter before 1.9, which may
+// be in place, refuse a NodeClaim with Gte or Lte. They take no number below 0.
+func exclusive(t requirement.Term) requirement.Term {
+	if t.Operator != requirement.Gte && t.Operator != requirement.Lte {
+		return t
+	}
+	n, err := strconv.ParseInt(t.Values[0], 10, 64)
+	switch {
+	case err != nil:
+	case t.Operator == requirement.Gte && n > 0:
+		t.Operator, t.Values = requirement.Gt, []string{strconv.FormatInt(n-1, 10)}
+	case t.Operator == requirement.Lte && n < math.MaxInt64:
+		t.Operator, t.Values = requirement.Lt, []string{strconv.FormatInt(n+1, 10)}
+	}
+	return t
 }
 
 // relaxed reports whether the plan demands fewer distinct values of a key than the pool does.
