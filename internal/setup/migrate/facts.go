@@ -31,6 +31,9 @@ func (s *Seen) Facts(form Form) Facts {
 	r := s.release()
 	f.Namespace, f.Release, f.Deployment, f.ServiceAccount = r.Namespace, r.Name, d.Name, s.serviceAccountName()
 	f.Values, f.TakeOwnership, f.DeploymentValues = s.overrides(), len(s.Foreign) > 0, s.chartValues()
+	if s.reservedCapacityOff() {
+		f.Values[reservedCapacity] = "false"
+	}
 	c := container(d)
 	f.Running, f.Kerf, f.Container = c.Image, s.isKerf(), c.Name
 	if d.Spec.Selector != nil {

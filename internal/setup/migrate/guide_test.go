@@ -69,6 +69,16 @@ func TestTheSwapTakesAwayWhatTheChartRefuses(t *testing.T) {
 	}
 }
 
+// TestTheSwapLeavesOpenReservationsAsTheyAre has a release of a chart by whose default the feature gate was off.
+func TestTheSwapLeavesOpenReservationsAsTheyAre(t *testing.T) {
+	s := healthy(t)
+	const off = "--set settings.featureGates.reservedCapacity=false"
+	contains(t, written(t, ToKerf(s.Facts(""))), "! "+off)
+	s.container().Env[2].Value = "ReservedCapacity=false,NodeRepair=false"
+	s.Owner.Revisions = []Revision{{Number: 1, Status: "deployed", Chart: karpenterChart, Version: "1.4.0"}}
+	contains(t, written(t, ToKerf(s.Facts(""))), off)
+}
+
 func TestTheSwapOfAHelmRelease(t *testing.T) {
 	s := healthy(t)
 	s.Owner = Owner{Manager: FluxHelmRelease, Name: "karpenter", Namespace: "flux", Release: "karpenter", ReleaseNamespace: "kube-system",

@@ -84,6 +84,21 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"a wrong schedule": {func(t *testing.T, s *Seen) {
 			s.add(t, fmt.Sprintf(pool, `disruption: {budgets: [{nodes: "1", schedule: "99 * * * *", duration: 1h}]},`, "karpenter.k8s.aws"))
 		}, Blocks, "NodePool web", "budgets[0]"},
+		"kubelets of v1beta1": {func(t *testing.T, s *Seen) {
+			s.add(t, strings.Replace(fmt.Sprintf(pool, "", "karpenter.k8s.aws"), "{name: web}", `{name: web, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: '{"maxPods":110}'}}`, 1))
+		}, Blocks, "NodePool web", "v1beta1-kubelet-conversion"},
+		"a taint without a reason": {func(_ *testing.T, s *Seen) {
+			s.Nodes = append(s.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}})
+		}, Differs, "Nodes n1", "do not say why"},
+		"a taint with a reason": {func(t *testing.T, s *Seen) {
+			s.Nodes = append(s.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}})
+			s.add(t, `{apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {name: c1}, spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: web}, requirements: []},
+  status: {nodeName: n1, providerID: "aws:///a/i-1", conditions: [{type: DisruptionReason, status: "True", reason: Drifted, message: Drifted, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`)
+		}, Fine, "Nodes n1", "goes on with their disruption"},
+		"reservations of 1.4": {func(_ *testing.T, s *Seen) { s.container().Env[2].Value = "ReservedCapacity=false" }, Differs, "Deployment", "ReservedCapacity is off"},
+		"reservations of 1.1": {func(_ *testing.T, s *Seen) {
+			s.container().Image, s.container().Env[2].Value = "public.ecr.aws/karpenter/controller:1.1.2", "NodeRepair=false"
+		}, Differs, "Deployment", "ReservedCapacity is off"},
 		"another class": {func(t *testing.T, s *Seen) { s.add(t, fmt.Sprintf(pool, "", "eks.amazonaws.com")) }, Differs, "NodePools web", "eks.amazonaws.com"},
 		"an unknown setting": {func(_ *testing.T, s *Seen) {
 			s.container().Env = append(s.container().Env, corev1.EnvVar{Name: "NOVEL"})

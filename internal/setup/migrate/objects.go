@@ -41,6 +41,7 @@ func (e *examination) objects() {
 	}
 	e.otherClasses()
 	e.unreadAnnotations()
+	e.convertedKubelets()
 }
 
 func plural(kind string) string {
@@ -129,5 +130,25 @@ func (e *examination) unreadAnnotations() {
 					fix(fmt.Sprintf("kubectl annotate node %s %s=true %s-", n.Name, deprecated[old], old))
 			}
 		}
+	}
+}
+
+// convertedKubelet holds, on a NodePool that Karpenter 1.0 converted from v1beta1, the kubelet's settings that stood in it. That
+// release takes them before those of the class; later ones read the class alone.
+const convertedKubelet = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
+
+// convertedKubelets are settings of kubelets that only Karpenter 1.0 reads.
+func (e *examination) convertedKubelets() {
+	for i := range e.Objects["NodePool"] {
+		o := &e.Objects["NodePool"][i]
+		kubelet, ok := o.GetAnnotations()[convertedKubelet]
+		if !ok {
+			continue
+		}
+		class, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "nodeClassRef", "name")
+		e.blocks("NodePool "+o.GetName(), "its annotation %s has settings of the kubelet, which only Karpenter 1.0 reads", convertedKubelet).
+			why("new nodes would have the kubelet's defaults: other numbers of pods, and nothing reserved").
+			fix("kubectl edit ec2nodeclass "+class+"   # spec.kubelet: "+kubelet,
+				"kubectl annotate nodepool "+o.GetName()+" "+convertedKubelet+"-")
 	}
 }

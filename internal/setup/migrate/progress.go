@@ -6,12 +6,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // progress is what is under way. It stops nobody: Kerf reads it off the objects and goes on with it.
 func (e *examination) progress() {
-	var deleting, launching, joining, disrupted []string
+	var deleting, launching, joining, disrupted, left []string
+	going := map[string]bool{} // nodes whose claim says that they are to go
 	for _, c := range e.claims() {
+		going[c.Status.NodeName] = !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
 		switch {
 		case !c.DeletionTimestamp.IsZero():
 			deleting = append(deleting, c.Name)
@@ -24,7 +27,11 @@ func (e *examination) progress() {
 	for i := range e.Nodes {
 		n := &e.Nodes[i]
 		if n.DeletionTimestamp.IsZero() && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.DisruptedTaintKey }) {
-			disrupted = append(disrupted, n.Name)
+			if going[n.Name] || intake.Leaving(n) {
+				disrupted = append(disrupted, n.Name)
+			} else {
+				left = append(left, n.Name)
+			}
 		}
 	}
 	before := len(e.findings)
@@ -39,6 +46,13 @@ func (e *examination) progress() {
 	} {
 		if len(list.names) > 0 {
 			e.fine(list.kind+few(list.names), "%s", list.text)
+		}
+	}
+	if len(left) > 0 {
+		f := e.differs("Nodes "+few(left), "they carry the taint %s, and their NodeClaims do not say why", karpv1.DisruptedTaintKey).
+			why("Kerf takes it for somebody else's and leaves it; no pods come to the nodes")
+		for _, name := range left {
+			f.Fix = append(f.Fix, "kubectl taint nodes "+name+" "+karpv1.DisruptedTaintKey+"-   # after the swap")
 		}
 	}
 	if len(e.findings) == before {

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
@@ -93,6 +95,7 @@ func (e *examination) settings() {
 		e.fine(object, "every setting is one of Kerf's, with a value that Kerf accepts")
 	}
 	e.defaults(object)
+	e.reservations(object)
 }
 
 func (e *examination) flagsKnown(object string) {
@@ -260,6 +263,35 @@ func (e *examination) podsOwn(object string) {
 	if len(others) > 0 {
 		e.fine(object, "it has more containers: %s; they are kept where they stand in controller.sidecarContainer of the values", few(others))
 	}
+}
+
+// reservedCapacity is the value of the feature gate by which nodes are launched into capacity reservations.
+const reservedCapacity = "settings.featureGates.reservedCapacity"
+
+// reservedCapacityOff reports whether a Karpenter runs without the feature gate that is on by Kerf's default: releases before 1.3
+// have none, and it was off by default before 1.6.
+func (s *Seen) reservedCapacityOff() bool {
+	if s.Deployment == nil || s.isKerf() {
+		return false
+	}
+	for item := range strings.SplitSeq(s.environment()["FEATURE_GATES"], ",") {
+		if gate, value, _ := strings.Cut(strings.TrimSpace(item), "="); strings.EqualFold(gate, "ReservedCapacity") {
+			on, err := strconv.ParseBool(value)
+			return err == nil && !on
+		}
+	}
+	running, err := minor(s.version())
+	return err == nil && running.LessThan(version.MustParseGeneric("1.6"))
+}
+
+// reservations says what would change with a feature gate that the swap would switch on.
+func (e *examination) reservations(object string) {
+	if !e.reservedCapacityOff() {
+		return
+	}
+	e.differs(object, "the feature gate ReservedCapacity is off here, and on by Kerf's default").
+		why("with it, instances take no open capacity reservation unless their class selects it, and the reservation is paid for unused").
+		fix("kerf migrate to-kerf   # with " + reservedCapacity + "=false")
 }
 
 // defaults are settings that nobody set and whose defaults differ.
