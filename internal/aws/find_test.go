@@ -56,7 +56,7 @@ func TestWhoLooksForAnInstanceMayGiveUpWhileEC2Hangs(t *testing.T) {
 	p := newProvider(t, s, nil)
 	ready(t, p)
 	resolve(t, p, class)
-	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 3})
+	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 1})
 	claims := newClaims(1)
 	if _, errs := launchAll(t, p, class, claims); len(errs) != 1 {
 		t.Fatalf("%d launches failed, want 1", len(errs))

@@ -174,10 +174,12 @@ func TestALostReplyIsAskedForAgainAndLaunchesNothingTwice(t *testing.T) {
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
-	// Longer than the SDK's own patience of three attempts.
-	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 3})
-	claims := newClaims(5)
+	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 1})
+	claims, before := newClaims(5), s.World.CallCounts()["CreateFleet"]
 	_, errs := launchAll(t, p, class, claims)
+	if sent := s.World.CallCounts()["CreateFleet"] - before; sent != 1 {
+		t.Errorf("the request was sent %d times: after a lost reply a refusal would say nothing of the first", sent)
+	}
 	if len(errs) != 5 {
 		t.Fatalf("%d launches failed, want 5", len(errs))
 	}
@@ -199,7 +201,7 @@ func TestALostReplyBeforeACrashLaunchesNothingTwice(t *testing.T) {
 	old := newProvider(t, s, nil)
 	ready(t, old)
 	resolve(t, old, class)
-	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 3})
+	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 1})
 	claims := newClaims(7)
 	if _, errs := launchAll(t, old, class, claims[:4]); len(errs) != 4 {
 		t.Fatalf("%d launches failed, want 4", len(errs))

@@ -69,10 +69,14 @@ func token(orders []*order) string {
 // than sending every claim back to its queue.
 var patience = []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
 
+// once keeps the SDK from sending a request again by itself. It would tell only of its last attempt: a reply that was lost, after
+// which a refusal came, would pass for a refusal of all.
+func once(o *ec2.Options) { o.RetryMaxAttempts = 1 }
+
 // ask sends a request, and again while it is refused for its rate only: the token makes it the same request each time.
 func (b *Launcher) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	for try := 0; ; try++ {
-		out, err := b.api.CreateFleet(ctx, in)
+		out, err := b.api.CreateFleet(ctx, in, once)
 		if err == nil || try == len(patience) || !awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) != cloud.Throttled {
 			return out, err
 		}
@@ -152,7 +156,7 @@ func (b *Launcher) sendAgain(ctx context.Context, c *call, uid string) error {
 	if c.lastErr != nil && b.opts.Now().Sub(c.lastTry) < retryEvery {
 		return c.lastErr
 	}
-	out, err := b.api.CreateFleet(ctx, c.input)
+	out, err := b.api.CreateFleet(ctx, c.input, once)
 	b.mu.Lock()
 	switch {
 	case err == nil:
