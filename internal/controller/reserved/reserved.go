@@ -36,7 +36,7 @@ const (
 	settled = maxAge + 30*time.Second
 )
 
-// metricReason is the reason under which given-up instances are counted.
+// metricReason is the reason under which given-up instances are counted, and which their claims bear.
 const metricReason = "capacity_block_expiring"
 
 // Reservations is where those are known that no class selects.
@@ -112,6 +112,11 @@ func (l *Loop) expire(ctx context.Context, claims []*karpv1.NodeClaim) error {
 func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Time) error {
 	begins := claim.DeletionTimestamp.IsZero()
 	if begins {
+		// Its drain waits for the instances that take the pods over: nobody asked for it, and there is time.
+		why := map[string]string{index.InterruptedAnnotation: metricReason}
+		if _, err := deadline.Mark(ctx, l.Client, claim, l.Clock.Now(), time.Time{}, why); err != nil {
+			return client.IgnoreNotFound(err)
+		}
 		if begun, err := deadline.Delete(ctx, l.Client, claim); err != nil || !begun {
 			return err
 		}

@@ -143,6 +143,9 @@ func TestWhatBecomesOfReservedInstances(t *testing.T) {
 			if got := claim.Annotations[karpv1.NodeClaimTerminationTimestampAnnotationKey]; got != given || claim.DeletionTimestamp.IsZero() != (given == "") {
 				t.Errorf("deleted at %v, gone by %q, want %q", claim.DeletionTimestamp, got, given)
 			}
+			if why := claim.Annotations[index.InterruptedAnnotation]; (why != "") != (given != "") {
+				t.Errorf("interrupted by %q: the drain waits for the instances that take the pods over only where it says why", why)
+			}
 			told := 0
 			for len(events.Events) > 0 {
 				if e := <-events.Events; strings.Contains(e, "cr-1") {
