@@ -74,6 +74,7 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 		"InvalidAMIID.Malformed":                                    {cloud.Invalid, awserr.ReasonInvalidAMIID, nothing},
 		"InvalidAMIID.NotFound":                                     {cloud.Invalid, awserr.ReasonAMINotFound, nothing},
 		"InvalidParameterCombination: … not eligible for Free Tier": {cloud.Invalid, awserr.ReasonFreeTierIneligible, nothing},
+		"OptInRequired":                                             {cloud.Invalid, awserr.ReasonLaunchFailed, nothing},
 		"PendingVerification":                                       {cloud.Invalid, awserr.ReasonAccountPendingVerification, nothing},
 		"InstanceLimitExceeded: … for the spread placement group":   {cloud.Exhausted, awserr.ReasonPlacementGroupFull, nothing}, // the class has none
 		"InvalidPlacementGroup.InUse":                               {cloud.Exhausted, awserr.ReasonPlacementGroupElsewhere, nothing},

@@ -69,7 +69,6 @@ var rules = []rule{
 	{"AccessDeniedException", "", cloud.Denied, ReasonUnauthorized},
 	{"Client.UnauthorizedOperation", "", cloud.Denied, ReasonUnauthorized},
 	{"AuthFailure", "", cloud.Denied, ReasonUnauthorized},
-	{"OptInRequired", "", cloud.Denied, ReasonUnauthorized},
 	{"KMSAccessDeniedException", "", cloud.Denied, ReasonUnauthorized},
 	{"KMS.AccessDeniedException", "", cloud.Denied, ReasonUnauthorized},
 	{"NotAuthorized", "", cloud.Denied, ReasonUnauthorized},
@@ -135,6 +134,7 @@ var rules = []rule{
 	{"InvalidAMIID.Malformed", "", cloud.Invalid, ReasonInvalidAMIID},
 	{"", "Free Tier", cloud.Invalid, ReasonFreeTierIneligible},
 	{"PendingVerification", "", cloud.Invalid, ReasonAccountPendingVerification},
+	{"OptInRequired", "", cloud.Invalid, ReasonLaunchFailed}, // terms of an image that nobody accepted: no permission helps
 	{"InvalidParameter", "", cloud.Invalid, ReasonLaunchFailed},
 	{"InvalidParameterValue", "", cloud.Invalid, ReasonLaunchFailed},
 	{"InvalidParameterCombination", "", cloud.Invalid, ReasonLaunchFailed},
