@@ -3,8 +3,9 @@
 // next launch of that type and image is planned with the real amount. The same goes for what a kubelet leaves to pods where
 // that is less than was planned, because image or user data reserve more than the node class says.
 //
-// The least amount that was seen counts, at once: a reservation that a node can't keep leaves its pods pending. Amounts that
-// no node has confirmed for Age are forgotten, and so is what is in excess of MaxEntries, the longest unconfirmed first.
+// The least amount that was seen counts, at once: a reservation that a node can't keep leaves its pods pending. Where Odd nodes in
+// a row report more, the one before them was odd, and theirs counts. Amounts that no node has confirmed for Age are
+// forgotten, and so is what is in excess of MaxEntries, the longest unconfirmed first.
 package guestmemory
 
 import (
@@ -19,9 +20,14 @@ import (
 const (
 	// Age is how long an amount is believed that no node confirms.
 	Age = 60 * 24 * time.Hour
+	// Odd is how many nodes in a row have to report more than what is remembered for it to be taken for that of an odd node.
+	Odd = 3
 	// MaxEntries bounds what is remembered; as text that is some 200 KiB.
 	MaxEntries = 3000
 )
+
+// alike is the part of an amount within which another one confirms it: nodes of a type differ by less.
+const alike = 0.01
 
 // day is the precision of the time at which an amount was confirmed, so that a node that restarts changes nothing.
 const day = 24 * time.Hour
@@ -122,7 +128,8 @@ type Book struct {
 	current atomic.Pointer[Snapshot]
 
 	mu      sync.Mutex
-	version uint64 // rises with everything that Text would show
+	version uint64      // rises with everything that Text would show
+	against map[Key]int // nodes in a row that reported more than what is remembered
 }
 
 // NewBook returns an empty book; now is the clock, nil for time.Now.
@@ -130,7 +137,7 @@ func NewBook(now func() time.Time) *Book {
 	if now == nil {
 		now = time.Now
 	}
-	b := &Book{now: now}
+	b := &Book{now: now, against: map[Key]int{}}
 	b.current.Store(&Snapshot{Generation: 1})
 	return b
 }
@@ -164,29 +171,48 @@ func (b *Book) learn(k Key, amount int64) bool {
 	if k.InstanceType == "" || k.Image == "" || amount <= 0 {
 		return false
 	}
-	return b.merge(map[Key]entry{k: {amount, b.now().UTC().Truncate(day)}})
-}
-
-// merge takes in entries: of each key the least amount and the latest day.
-func (b *Book) merge(in map[Key]entry) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	told := entry{amount, b.now().UTC().Truncate(day)}
+	old, known := b.current.Load().entries[k]
+	if !known || b.stale(old) || float64(amount) <= float64(old.bytes)*(1+alike) {
+		delete(b.against, k)
+		return b.merge(map[Key]entry{k: told})
+	}
+	if b.against[k]++; b.against[k] < Odd {
+		return false
+	}
+	delete(b.against, k)
+	return b.put(map[Key]entry{k: told})
+}
+
+// stale tells of an amount that nobody has confirmed for too long.
+func (b *Book) stale(e entry) bool { return e.seen.Before(b.now().Add(-Age)) }
+
+// merge takes in entries: of each key the least amount and the latest day. The mutex is held.
+func (b *Book) merge(in map[Key]entry) bool {
+	last := b.current.Load().entries
+	for k, e := range in {
+		if old, known := last[k]; known && !b.stale(old) {
+			e.bytes = min(e.bytes, old.bytes)
+			if old.seen.After(e.seen) {
+				e.seen = old.seen
+			}
+			in[k] = e
+		}
+	}
+	return b.put(in)
+}
+
+// put has entries in place of those of their keys. The mutex is held.
+func (b *Book) put(in map[Key]entry) bool {
 	last := b.current.Load()
 	next := maps.Clone(last.entries)
 	if next == nil {
 		next = map[Key]entry{}
 	}
-	oldest := b.now().Add(-Age)
-	for k, e := range in {
-		if old, known := next[k]; known && !old.seen.Before(oldest) {
-			e.bytes = min(e.bytes, old.bytes)
-			if old.seen.After(e.seen) {
-				e.seen = old.seen
-			}
-		}
-		next[k] = e
-	}
-	maps.DeleteFunc(next, func(_ Key, e entry) bool { return e.seen.Before(oldest) })
+	maps.Copy(next, in)
+	maps.DeleteFunc(next, func(_ Key, e entry) bool { return b.stale(e) })
 	prune(next)
 	if maps.Equal(next, last.entries) {
 		return false
@@ -199,6 +225,17 @@ func (b *Book) merge(in map[Key]entry) bool {
 	}
 	b.current.Store(s)
 	return changed
+}
+
+// Forget empties the book.
+func (b *Book) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.against)
+	if last := b.current.Load(); len(last.entries) > 0 {
+		b.version++
+		b.current.Store(&Snapshot{Generation: last.Generation + 1})
+	}
 }
 
 // prune drops what is too much, the longest unconfirmed first.

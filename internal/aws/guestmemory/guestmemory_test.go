@@ -49,7 +49,7 @@ func TestWhatNobodyConfirmsIsForgotten(t *testing.T) {
 	b.Learn("m5.large", "ami-1", 7000)
 	b.Learn("c5.large", "ami-1", 3000)
 	c.t = c.t.Add(Age - 24*time.Hour)
-	b.Learn("m5.large", "ami-1", 7500)
+	b.Learn("m5.large", "ami-1", 7050)
 	c.t = c.t.Add(3 * 24 * time.Hour)
 	b.Learn("r5.large", "ami-1", 15000)
 	if got := known(b, "m5.large", "ami-1"); got != 7000 {
@@ -62,6 +62,31 @@ func TestWhatNobodyConfirmsIsForgotten(t *testing.T) {
 	b.Learn("m5.large", "ami-1", 7500)
 	if got := known(b, "m5.large", "ami-1"); got != 7500 {
 		t.Errorf("an amount of long ago still counts: %d", got)
+	}
+}
+
+// TestOneOddNodeDoesNotRuleForLong has a node that reports much less than those that come after it.
+func TestOneOddNodeDoesNotRuleForLong(t *testing.T) {
+	b, c := newBook()
+	for i, step := range []struct{ reported, want int64 }{
+		{7000, 7000}, {2000, 2000}, {7000, 2000}, {7000, 2000}, {2010, 2000}, {7000, 2000}, {7000, 2000}, {7000, 7000}, {6950, 6950},
+	} {
+		b.Learn("m5.large", "ami-1", step.reported)
+		if got := known(b, "m5.large", "ami-1"); got != step.want {
+			t.Errorf("node %d reports %d: known is %d, want %d", i, step.reported, got, step.want)
+		}
+	}
+	b.Learn("c5.large", "ami-1", 1000)
+	c.t = c.t.Add(Age - 24*time.Hour)
+	b.Learn("c5.large", "ami-1", 3000)
+	c.t = c.t.Add(3 * 24 * time.Hour)
+	b.Learn("r5.large", "ami-1", 15000)
+	if got := known(b, "c5.large", "ami-1"); got != 0 {
+		t.Errorf("what the only node since has contradicted is still %d", got)
+	}
+	b.Forget()
+	if n := b.Snapshot().Len(); n != 0 {
+		t.Errorf("%d amounts are known of an empty book", n)
 	}
 }
 

@@ -64,6 +64,8 @@ func (b *Book) Take(text string) error {
 			}
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.merge(entries)
 	return nil
 }

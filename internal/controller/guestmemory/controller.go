@@ -36,6 +36,8 @@ type Book interface {
 	Version() uint64
 	Text() (text string, version uint64)
 	Take(text string) error
+	// Forget empties it.
+	Forget()
 }
 
 // Controller reads nodes.

@@ -125,6 +125,20 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 		t.Errorf("%d writes, %v", writes, err)
 	}
 
+	deleted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: guestmemory.ConfigMap}}
+	if err := c.Delete(t.Context(), deleted); err != nil {
+		t.Fatal(err)
+	}
+	second.Learn("m5.large", "ami-9", 7000<<20)
+	for range 2 {
+		if err := heir.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := second.Snapshot().Len(); n != 0 {
+		t.Errorf("%d amounts are known after the ConfigMap was deleted", n)
+	}
+
 	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: guestmemory.ConfigMap}, Data: map[string]string{"memory.json": "{"}}
 	if err := c.Create(t.Context(), broken); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// ConfigMap is the name of the object that keeps what was learned, in the controller's own namespace. It may be deleted
-	// at any time; Kerf then learns anew.
+	// ConfigMap is the name of the object that keeps what was learned, in the controller's own namespace. Whoever deletes it
+	// has Kerf forget all of it.
 	ConfigMap = "kerf-guest-memory"
 	// dataKey is where the text is.
 	dataKey = "memory.json"
@@ -31,6 +31,7 @@ type Keeper struct {
 	Log       *slog.Logger
 
 	written uint64
+	kept    bool // the ConfigMap was there
 }
 
 // Start runs until ctx ends. What can't be read or written is said, and costs no more than a worse estimate.
@@ -67,13 +68,15 @@ func (k *Keeper) Read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading ConfigMap %s/%s: %w", k.Namespace, ConfigMap, err)
 	}
+	k.kept = true
 	if text := stored.Data[dataKey]; text != "" {
 		return k.Book.Take(text)
 	}
 	return nil
 }
 
-// Write brings the ConfigMap up to date, without a call when nothing is new.
+// Write brings the ConfigMap up to date, without a call when nothing is new. Where it was deleted meanwhile, what was learned is
+// forgotten, and what nodes tell from then on is kept.
 func (k *Keeper) Write(ctx context.Context) error {
 	if k.Book.Version() == k.written {
 		return nil
@@ -82,6 +85,11 @@ func (k *Keeper) Write(ctx context.Context) error {
 	stored := &corev1.ConfigMap{}
 	err := k.Reader.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: ConfigMap}, stored)
 	switch {
+	case apierrors.IsNotFound(err) && k.kept:
+		k.kept = false
+		k.Book.Forget()
+		k.Log.Info("the ConfigMap was deleted: what was learned of nodes is forgotten", "configmap", k.Namespace+"/"+ConfigMap)
+		return nil
 	case apierrors.IsNotFound(err):
 		err = k.Client.Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: ConfigMap, Labels: map[string]string{"app.kubernetes.io/managed-by": "kerf"}},
@@ -97,6 +105,6 @@ func (k *Keeper) Write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s/%s: %w", k.Namespace, ConfigMap, err)
 	}
-	k.written = version
+	k.written, k.kept = version, true
 	return nil
 }
