@@ -19,13 +19,20 @@ type meter struct {
 
 const provisioner = "provisioner"
 
-func (m meter) Begin() (end func()) { return m.m.Work.Begin(provisioner) }
+// Begin has the depth of the queue for as long as the decision takes: afterwards nothing waits to be decided on.
+func (m meter) Begin(pods int) (end func()) {
+	depth, done := m.m.QueueDepth.WithLabelValues(provisioner), m.m.Work.Begin(provisioner)
+	depth.Set(float64(pods))
+	return func() {
+		depth.Set(0)
+		done()
+	}
+}
 
 func (m meter) Decided(placed, unplaced []cluster.PodRef) { m.state.Decided(placed, unplaced) }
 
-func (m meter) Solved(took time.Duration, pods int) {
+func (m meter) Solved(took time.Duration) {
 	m.m.SchedulingDuration.WithLabelValues(provisioner).Observe(took.Seconds())
-	m.m.QueueDepth.WithLabelValues(provisioner).Set(float64(pods))
 }
 
 func (m meter) Unplaced(byReason map[plan.Code]int) {

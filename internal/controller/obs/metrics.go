@@ -122,7 +122,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BuildInfo: t.gauge("karpenter_build_info", "Always 1; the labels name the version that runs.", "version", "goversion", "goarch", "commit"),
 
 		SchedulingDuration: t.histogram("karpenter_scheduler_scheduling_duration_seconds", "Time of one decision on pods (provisioner) or on nodes (disruption).", "controller"),
-		QueueDepth:         t.gauge("karpenter_scheduler_queue_depth", "Pods that the last decision was about.", "controller"),
+		QueueDepth:         t.gauge("karpenter_scheduler_queue_depth", "Pods that the decision which is being made is about; 0 between decisions.", "controller"),
 		UnschedulablePods:  t.gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which the last decision found no place.", "controller"),
 
 		NodeClaimsCreated:    t.counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed"),

@@ -62,13 +62,13 @@ type Applier interface {
 
 // Meter is told what the loop does; all methods must be quick.
 type Meter interface {
-	// Begin tells that a decision begins; the function that it returns tells of its end.
-	Begin() (end func())
+	// Begin tells that a decision about so many pods begins; the function that it returns tells of its end.
+	Begin(pods int) (end func())
 	// Decided tells for which pods a decision has a place, and for which it has none.
 	Decided(placed, unplaced []cluster.PodRef)
-	// Solved tells of a decision: how long it took, and how many pods it was about.
-	Solved(took time.Duration, pods int)
-	// Unplaced counts the pods without a place by the code of the first reason.
+	// Solved tells how long a decision took.
+	Solved(took time.Duration)
+	// Unplaced counts the pods without a place by the reason of the pool that came nearest to serving them.
 	Unplaced(byReason map[plan.Code]int)
 	// Created counts a NodeClaim.
 	Created(pool string, relaxed bool)
@@ -255,7 +255,8 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Meter.Unplaced(nil)
 		return apply.Outcome{}, nil
 	}
-	defer c.o.Meter.Begin()()
+	virtual := virtualPods(snapshot.Pending)
+	defer c.o.Meter.Begin(len(snapshot.Pending) - len(virtual))()
 	began, batch := c.o.Clock.Now(), c.batch.take()
 	id := story.NewID()
 	ctx, span := c.begin(trace.WithID(ctx, id), batch, began)
@@ -276,8 +277,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		return apply.Outcome{}, err
 	}
 	took := c.o.Clock.Now().Sub(began)
-	virtual := virtualPods(snapshot.Pending)
-	c.o.Meter.Solved(took, len(snapshot.Pending)-len(virtual))
+	c.o.Meter.Solved(took)
 	solved := p
 	p, dropped := c.verify(ctx, problem, solved)
 	p = withUnplaced(without(p, more), waits)
@@ -336,8 +336,8 @@ func (c *Controller) report(p *plan.Plan, out apply.Outcome, virtual map[cluster
 	byReason := map[plan.Code]int{}
 	for _, u := range p.Unplaced {
 		code := plan.NoPools
-		if len(u.Reasons) > 0 {
-			code = u.Reasons[0].Code
+		if r, ok := plan.Nearest(u.Reasons); ok {
+			code = r.Code
 		}
 		if n := existing(u.Pods, virtual); n > 0 {
 			byReason[code] += n
@@ -363,9 +363,9 @@ func recoverPlainly(name string, fn func() error) (err error) {
 
 type noMeter struct{}
 
-func (noMeter) Begin() func()                 { return func() {} }
+func (noMeter) Begin(int) func()              { return func() {} }
 func (noMeter) Decided(_, _ []cluster.PodRef) {}
-func (noMeter) Solved(time.Duration, int)     {}
+func (noMeter) Solved(time.Duration)          {}
 func (noMeter) Unplaced(map[plan.Code]int)    {}
 func (noMeter) Created(string, bool)          {}
 func (noMeter) Refused(apply.RefusalCode)     {}

@@ -84,17 +84,19 @@ type count struct {
 	unplaced map[plan.Code]int
 }
 
-func (c *count) Begin() func()                 { return func() {} }
-func (c *count) Decided(_, _ []cluster.PodRef) {}
-func (c *count) Solved(_ time.Duration, pods int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.solved = append(c.solved, pods)
+func (c *count) Begin(pods int) func() {
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.solved = append(c.solved, pods)
+	}
 }
-func (c *count) Unplaced(m map[plan.Code]int) { c.mu.Lock(); c.unplaced = m; c.mu.Unlock() }
-func (c *count) Created(string, bool)         {}
-func (c *count) Refused(r apply.RefusalCode)  { c.mu.Lock(); c.refused[r]++; c.mu.Unlock() }
-func (c *count) Violated()                    { c.mu.Lock(); c.violated++; c.mu.Unlock() }
+func (c *count) Decided(_, _ []cluster.PodRef) {}
+func (c *count) Solved(time.Duration)          {}
+func (c *count) Unplaced(m map[plan.Code]int)  { c.mu.Lock(); c.unplaced = m; c.mu.Unlock() }
+func (c *count) Created(string, bool)          {}
+func (c *count) Refused(r apply.RefusalCode)   { c.mu.Lock(); c.refused[r]++; c.mu.Unlock() }
+func (c *count) Violated()                     { c.mu.Lock(); c.violated++; c.mu.Unlock() }
 
 func (c *count) passes() []int {
 	c.mu.Lock()

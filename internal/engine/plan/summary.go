@@ -20,7 +20,7 @@ const namedPools = 3
 // pools that fail the same demand of the pod, as those that it does not select, share one clause.
 func Summary(reasons []Reason) []Clause {
 	reasons = slices.Clone(reasons)
-	slices.SortStableFunc(reasons, func(a, b Reason) int { return cmp.Compare(a.distance(), b.distance()) })
+	slices.SortStableFunc(reasons, byDistance)
 	var out []Clause
 	for len(reasons) > 0 {
 		first := reasons[0]
@@ -45,6 +45,16 @@ func Summary(reasons []Reason) []Clause {
 	}
 	return out
 }
+
+// Nearest is the reason of the pool that came nearest to serving the pod, the first in Summary; ok is false without any.
+func Nearest(reasons []Reason) (r Reason, ok bool) {
+	if len(reasons) == 0 {
+		return Reason{}, false
+	}
+	return slices.MinFunc(reasons, byDistance), true
+}
+
+func byDistance(a, b Reason) int { return cmp.Compare(a.distance(), b.distance()) }
 
 // shared is what several pools may have in common, worded for all of them; empty when the reason stands for itself.
 func (r Reason) shared() string {
