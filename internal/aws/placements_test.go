@@ -53,6 +53,19 @@ func (h *groupCluster) make(strategy string, partitions int32) {
 	}
 }
 
+// TestNothingIsLaunchedBeforeTheGroupIsKnown has a class as Karpenter leaves it, which is ready and does not say which group was found.
+func TestNothingIsLaunchedBeforeTheGroupIsKnown(t *testing.T) {
+	h := newGroupCluster(t, "cluster", 0)
+	h.class.Status.PlacementGroup = nil
+	if m, err := h.launch(1); cloud.ClassOf(err) != cloud.Unavailable || len(alive(h.sim)) > 0 {
+		t.Errorf("launched %+v outside the group that the class selects: %v", m, err)
+	}
+	h.resolve()
+	if m := h.mustLaunch(1); m.PlacementGroup != h.group.ID {
+		t.Errorf("launched in group %q", m.PlacementGroup)
+	}
+}
+
 // resolve does what the nodeclass controller does, a minute later each time.
 func (h *groupCluster) resolve() {
 	h.Helper()
