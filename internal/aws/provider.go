@@ -4,6 +4,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -260,7 +261,7 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 		return err
 	}
 	if err := p.heldBack("terminating", providerID); err != nil {
-		return err
+		return cmp.Or(p.ended(ctx, id), err)
 	}
 	m, err := p.inventory.Get(ctx, id)
 	if err != nil {
@@ -291,7 +292,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 		return nil, err
 	}
 	if err := p.heldBack("reading", providerID); err != nil {
-		return nil, err
+		return nil, cmp.Or(p.ended(ctx, id), err)
 	}
 	return p.inventory.Get(ctx, id)
 }

@@ -2,10 +2,13 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/zonalshift"
@@ -65,6 +68,26 @@ func (s *shifts) zone(id string) (name string) {
 	})
 	return name
 }
+
+// ended is the error of class NotFound where EC2 shows an instance as terminated in the listing of them all, which asks for no
+// single one; nil where it does not. Leaving a zone alone is no reason to keep the Node of an instance that is gone: Kubernetes
+// would not free its pods.
+func (p *Provider) ended(ctx context.Context, id string) error {
+	all, err := p.inventory.Since(ctx, p.opts.Now().Add(-recent))
+	if err != nil {
+		return nil
+	}
+	for _, m := range all {
+		if m.InstanceID == id && m.State == string(types.InstanceStateNameTerminated) {
+			p.held.Ended(id)
+			return &cloud.Error{Op: "looking for instance " + id, Class: cloud.NotFound, Err: errors.New("it is terminated")}
+		}
+	}
+	return nil
+}
+
+// recent is how old a listing may be that is to tell of instances that have ended.
+const recent = 30 * time.Second
 
 // LeftAlone reports whether traffic is shifted away from the zone of an instance, so that the instance must stay.
 func (p *Provider) LeftAlone(providerID string) bool {

@@ -2,12 +2,14 @@ package aws_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
@@ -16,9 +18,10 @@ import (
 
 // Zones of the class: us-east-1a to c, with ids use1-az… as the simulated region has them.
 func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
-	s := startSim(t, awssim.Options{})
+	s := startSim(t, awssim.Options{World: world.Options{ShutdownTime: time.Millisecond}})
 	w, cluster := s.World, s.World.ClusterName()
-	p := newProvider(t, s, nil)
+	ahead := time.Duration(0)
+	p := newProvider(t, s, func(o *aws.Options) { o.Now = func() time.Time { return time.Now().Add(ahead) } })
 	ready(t, p)
 	class := newClass(s)
 	resolve(t, p, class)
@@ -30,6 +33,11 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 	}
 	for name, auto := range map[string]bool{"by people": false, "by AWS": true} {
 		t.Run(name, func(t *testing.T) {
+			ahead += time.Minute // past what was listed before
+			dead, err := p.Launch(t.Context(), newClaim(map[bool]int{true: 3, false: 4}[auto], there), class)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if err := w.EnableZonalShift(cluster, true); err != nil {
 				t.Fatal(err)
 			}
@@ -76,8 +84,21 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 			if !p.LeftAlone(m.ProviderID) {
 				t.Error("the instance there is not left alone")
 			}
-			if live := alive(s); len(live) != 1 || live[0].Tags["a"] != "" {
+			if live := alive(s); len(live) != 2 || live[0].Tags["a"] != "" {
 				t.Errorf("the instance there was touched: %+v", live)
+			}
+
+			// One that ends all the same is gone: its Node would keep its pods.
+			if _, err := w.Terminate([]string{dead.InstanceID}); err != nil {
+				t.Fatal(err)
+			}
+			for slices.ContainsFunc(w.AllInstances(), func(i world.Instance) bool { return i.ID == dead.InstanceID && i.State != world.StateTerminated }) {
+				time.Sleep(time.Millisecond)
+			}
+			ahead += time.Minute
+			_, getErr = p.Get(t.Context(), dead.ProviderID)
+			if endErr := p.Terminate(t.Context(), dead.ProviderID); !cloud.IsNotFound(getErr) || !cloud.IsNotFound(endErr) {
+				t.Errorf("an instance that has ended there: %v, %v", getErr, endErr)
 			}
 
 			// ARC is away: what was known stays.
