@@ -158,7 +158,7 @@ max by (cluster, job) (karpenter_scheduler_unfinished_work_seconds{controller="p
 		{
 			Name: "KerfAWSServiceFails", Severity: Warning, For: 10 * minute,
 			Because: "AWS has errors of some minutes, which are retried",
-			Expr:    `max by (cluster, job, service) (kerf_aws_service_up) == 0`,
+			Expr:    `min by (cluster, job, service) (kerf_aws_service_up) == 0`,
 			Summary: "Calls to {{ $labels.service }} fail or get no answer.",
 			Impact:  "Without EC2, no nodes are launched or terminated. Without the others, images, prices, roles or types are not renewed.",
 		},

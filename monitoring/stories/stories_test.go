@@ -314,6 +314,7 @@ func TestRareAlerts(t *testing.T) {
 		cause func(m *obs.Metrics)
 		after time.Duration
 	}{
+		"KerfAWSServiceFails":     {func(m *obs.Metrics) { m.ServiceUp.WithLabelValues("ec2").Set(0) }, 10 * time.Minute},
 		"KerfDefect":              {func(m *obs.Metrics) { m.Panics.WithLabelValues("provisioner").Inc() }, time.Minute},
 		"KerfConsolidationPaused": {func(m *obs.Metrics) { m.Disruption.Breaker.Set(1) }, 2 * time.Hour},
 		"KerfClusterNameShared":   {func(m *obs.Metrics) { m.Foreign.WithLabelValues("other").Set(3) }, 15 * time.Minute},
@@ -321,10 +322,9 @@ func TestRareAlerts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			simcluster.Run(t, simcluster.Options{World: few, NoController: true}, func(h *simcluster.Cluster) {
-				registry := prometheus.NewRegistry()
-				metrics := obs.NewMetrics(registry)
-				metrics.BuildInfo.WithLabelValues("v", "go", "amd64", "c").Set(1)
-				m := watch(h, func() prometheus.Gatherer { return registry })
+				metrics, leader := replica()
+				_, standby := replica()
+				m := watch(h, leader, standby)
 				h.Pass(30 * time.Minute)
 				if got := m.alerts(); len(got) > 0 {
 					h.T.Fatalf("before: %v", got)
@@ -342,6 +342,15 @@ func TestRareAlerts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// replica makes the metrics of a replica with which all is well.
+func replica() (*obs.Metrics, func() prometheus.Gatherer) {
+	registry := prometheus.NewRegistry()
+	out := obs.NewMetrics(registry)
+	out.BuildInfo.WithLabelValues("v", "go", "amd64", "c").Set(1)
+	out.ServiceUp.WithLabelValues("ec2").Set(1)
+	return out, func() prometheus.Gatherer { return registry }
 }
 
 // Each alert is made to fire by a story or by hand.
