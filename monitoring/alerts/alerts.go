@@ -172,10 +172,10 @@ sum by (cluster, job, service, action) (rate(aws_sdk_go_request_attempt_total[10
 			Impact:  "Nodes are launched and terminated later.",
 		},
 		{
-			Name: "KerfConsolidationPaused", Severity: Warning, For: 2 * hour,
-			Because: "the breaker closes by itself after ten minutes to two hours",
-			Expr:    `max by (cluster, job) (kerf_disruption_breaker_open) == 1`,
-			Summary: "Consolidation that moves pods has been paused for hours, because pods did not fit where decisions placed them.",
+			Name: "KerfConsolidationPaused", Severity: Warning, For: 5 * minute,
+			Because: "the time that counts is in the expression: the breaker is open for 10 minutes, then 20, 40 and 80, so that four openings in a row take more than two of four hours",
+			Expr:    `sum_over_time(max by (cluster, job) (kerf_disruption_breaker_open)[4h:1m]) > 120`,
+			Summary: "Consolidation that moves pods was paused for {{ $value }} of the last 240 minutes, because pods did not fit where decisions placed them.",
 			Impact:  "Nothing breaks. Savings are missed.",
 		},
 		{
