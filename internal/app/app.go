@@ -18,7 +18,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -42,7 +41,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
-	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
@@ -301,22 +299,4 @@ func (d *deps) nodeNow(name string) (record.Now, bool) {
 		return now, true
 	}
 	return record.Now{}, false
-}
-
-// podNow says why a pod waits that no decision is about: one of a DaemonSet, whose node is full. Without a namespace any pod
-// of the name does.
-func (d *deps) podNow(ctx context.Context, namespace, name string) string {
-	var pods corev1.PodList
-	if err := d.GetClient().List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return ""
-	}
-	for i := range pods.Items {
-		if pods.Items[i].Name != name {
-			continue
-		}
-		if text := daemon.Waits(&pods.Items[i], d.cache.Snapshot()); text != "" {
-			return text
-		}
-	}
-	return ""
 }

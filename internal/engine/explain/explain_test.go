@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -108,7 +107,7 @@ func TestAnswers(t *testing.T) {
 			"pool default: asks for 400 cpu, daemons included; the largest of 2 types, medium, has 4", "cheapest single change: ask for at most 4 cpu, 396 less than now", "costs $0.1900/h", "2 of 2 pods found a place"}},
 		"a pod that got an instance":              {src, pod("web-2"), true, []string{"new node of NodePool default", "NodeClaim default-new", "planned as medium", "without medium: 2 x small on-demand at $0.2000/h"}},
 		"a pod that got room":                     {src, pod("tiny-1"), true, []string{"it goes to foreign, which has room for it"}},
-		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new"}},
+		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new\nit was to go to a new node of NodePool default, with 2 other pods: NodeClaim default-new", "planned as medium"}},
 		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"2 recorded decisions, from 2026-01-01T12:00:00Z on: none is about it"}},
 		"an instance":                             {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "computed now"}},
 		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "computed now", "kept: it is not initialized\nkept: its annotation asks not to disrupt it"}},
@@ -300,37 +299,5 @@ func TestAPodWithRoomKeptDoesNotRun(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
 		delete(nodes, "default-new")
-	}
-}
-
-// A pod of a DaemonSet is in no decision: the controller is asked for it.
-func TestAPodThatNoDecisionIsAboutIsAskedFor(t *testing.T) {
-	ring := decisions.NewRing(3, 1<<20, slog.New(slog.DiscardHandler))
-	server := httptest.NewServer(decisions.Handler(ring))
-	defer server.Close()
-	ask := func(namespace, name string) *explain.Answer {
-		t.Helper()
-		a, err := explain.Pod(t.Context(), decisions.Server{URL: server.URL}, namespace, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	if a := ask("ns", "log-x"); a.Found {
-		t.Errorf("nobody knows it yet: %s", a)
-	}
-	ring.SetPods(func(_ context.Context, namespace, name string) string {
-		if name == "log-x" && (namespace == "" || namespace == "ns") {
-			return "its node is full"
-		}
-		return ""
-	})
-	for _, namespace := range []string{"ns", ""} {
-		if a := ask(namespace, "log-x"); !a.Found || !strings.Contains(a.String(), "its node is full") {
-			t.Errorf("got %s", a)
-		}
-	}
-	if a := ask("other", "log-x"); a.Found || !strings.Contains(a.String(), "no decision is recorded yet") {
-		t.Errorf("got %s", a)
 	}
 }

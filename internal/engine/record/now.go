@@ -15,3 +15,17 @@ type Now struct {
 	Refused string `json:"refused,omitempty"`
 	Stalled string `json:"stalled,omitempty"`
 }
+
+// PodNow is a pod as the controller sees it at this moment.
+type PodNow struct {
+	// Namespace, Name and UID are empty where there is no such pod, and then Gone is true.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	UID       string `json:"uid,omitempty"`
+	Gone      bool   `json:"gone,omitempty"`
+	// Node is the one that it is bound to, Nominated one that it waits for room on; each is empty where that is not so.
+	Node      string `json:"node,omitempty"`
+	Nominated string `json:"nominated,omitempty"`
+	// Why is why it waits, of a pod that no decision is about; empty where decisions are about it.
+	Why string `json:"why,omitempty"`
+}
