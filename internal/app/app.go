@@ -295,8 +295,18 @@ func (d *deps) nodeNow(name string) (record.Now, bool) {
 				c := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
 				now.Refused = (&overview.Trouble{Name: claim.Name, Reason: c.Reason, Message: c.Message}).Why()
 			}
+			now.Drifted = driftOf(claim)
 		}
 		return now, true
 	}
 	return record.Now{}, false
+}
+
+// driftOf is what the claim's condition Drifted says; nil where it is not true.
+func driftOf(claim *karpv1.NodeClaim) *record.Drift {
+	c := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted)
+	if !c.IsTrue() {
+		return nil
+	}
+	return &record.Drift{Reason: c.Reason, Message: c.Message}
 }

@@ -38,6 +38,8 @@ type Answer struct {
 	Launched string `json:"launched,omitempty"`
 	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
 	Declined []plan.Preference `json:"declined,omitempty"`
+	// Drifted is that the node is not what is asked for now: it is replaced whatever consolidation finds.
+	Drifted *record.Drift `json:"drifted,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
 	// it was made now, of what the record holds.
 	Kept     *disrupt.Kept `json:"kept,omitempty"`

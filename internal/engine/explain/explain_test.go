@@ -228,12 +228,17 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		"node-old":    {Node: &cluster.Node{Name: "node-old", Claim: "default-drift", Launched: true, Registered: true, Initialized: true}, Why: "it replaces default-before, which drifted", Launched: "spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h"},
 		"default-way": {Node: &cluster.Node{Name: "default-way", Claim: "default-way", Launched: true}},
 		"node-leaves": {Node: &cluster.Node{Name: "node-leaves", Claim: "default-leaves", Launched: true, Registered: true, Initialized: true, Deleting: true}, Stalled: "pod default/api can't be evicted: its PodDisruptionBudget api allows no disruption now"},
+		"node-drifts": {Node: &cluster.Node{Name: "node-drifts", Claim: "default-drifts", Launched: true, Registered: true, Initialized: true}, Drifted: &record.Drift{Reason: "NodePoolDrifted", Message: "labels"}},
+		"node-waits":  {Node: &cluster.Node{Name: "node-waits", Claim: "default-waits", Launched: true, Registered: true, Initialized: true}, Drifted: &record.Drift{Reason: "AMIDrift", Held: "the disruption budget is used up"}},
 		"refused":     {Node: &cluster.Node{Name: "refused", Claim: "refused", Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-3"}}}}, Refused: "creating a fleet: missing permission ec2:CreateFleet"},
 	}
 	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
 	p := story(t, shop)
 	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
-	ring.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{{Node: "node-old", Reasons: []disrupt.Reason{{Code: disrupt.DoNotDisrupt}}}}})
+	kept := func(node string, code disrupt.Code) disrupt.Kept {
+		return disrupt.Kept{Node: node, Reasons: []disrupt.Reason{{Code: code}}}
+	}
+	ring.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{kept("node-drifts", disrupt.NotInitialized), kept("node-old", disrupt.DoNotDisrupt), kept("node-waits", disrupt.NotInitialized)}})
 	server := httptest.NewServer(decisions.Handler(ring))
 	defer server.Close()
 	src := decisions.Server{URL: server.URL}
@@ -251,6 +256,8 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		"default-way": {true, []string{"its instance is launched; the node has not joined yet"}, []string{"kept:", "mention"}},
 		"refused":     {true, []string{"\nroom is kept for 1 pod\n", "its instance is not launched yet: creating a fleet: missing permission ec2:CreateFleet"}, []string{"\n;", "on it"}},
 		"node-leaves": {true, []string{"it is being removed: pod default/api can't be evicted: its PodDisruptionBudget api allows no disruption now"}, []string{"kept:", "mention"}},
+		"node-drifts": {true, []string{"it drifted (NodePoolDrifted: labels): it is replaced when its turn comes\nkept by consolidation: it is not initialized"}, []string{"\nkept:"}},
+		"node-waits":  {true, []string{"it drifted (AMIDrift): it is to be replaced, and that is held up: the disruption budget is used up\nkept by consolidation: "}, []string{"\nkept:"}},
 		"nowhere":     {false, []string{"the controller knows no Node of this name", "1 recorded decision, from 2026-01-01T12:00:00Z on: none is about it"}, []string{"kept", "stays"}},
 	} {
 		t.Run(name, func(t *testing.T) {

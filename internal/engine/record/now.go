@@ -14,6 +14,17 @@ type Now struct {
 	// Refused is why EC2 has not launched it yet; Stalled which pod its drain waits for, and why. Each is empty where that is not so.
 	Refused string `json:"refused,omitempty"`
 	Stalled string `json:"stalled,omitempty"`
+	// Drifted is set if its NodeClaim is marked Drifted.
+	Drifted *Drift `json:"drifted,omitempty"`
+}
+
+// Drift is that a node is not what is asked for now.
+type Drift struct {
+	// Reason and Message are those of the condition Drifted.
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Held is what holds up its replacement; empty where nothing is known to.
+	Held string `json:"held,omitempty"`
 }
 
 // PodNow is a pod as the controller sees it at this moment.
