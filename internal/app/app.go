@@ -18,7 +18,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -42,7 +41,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/controller/access"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
-	"github.com/kerf-sh/kerf/internal/controller/daemon"
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
@@ -297,26 +295,18 @@ func (d *deps) nodeNow(name string) (record.Now, bool) {
 				c := claim.StatusConditions().Get(karpv1.ConditionTypeLaunched)
 				now.Refused = (&overview.Trouble{Name: claim.Name, Reason: c.Reason, Message: c.Message}).Why()
 			}
+			now.Drifted = driftOf(claim)
 		}
 		return now, true
 	}
 	return record.Now{}, false
 }
 
-// podNow says why a pod waits that no decision is about: one of a DaemonSet, whose node is full. Without a namespace any pod
-// of the name does.
-func (d *deps) podNow(ctx context.Context, namespace, name string) string {
-	var pods corev1.PodList
-	if err := d.GetClient().List(ctx, &pods, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return ""
+// driftOf is what the claim's condition Drifted says; nil where it is not true.
+func driftOf(claim *karpv1.NodeClaim) *record.Drift {
+	c := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted)
+	if !c.IsTrue() {
+		return nil
 	}
-	for i := range pods.Items {
-		if pods.Items[i].Name != name {
-			continue
-		}
-		if text := daemon.Waits(&pods.Items[i], d.cache.Snapshot()); text != "" {
-			return text
-		}
-	}
-	return ""
+	return &record.Drift{Reason: c.Reason, Message: c.Message}
 }

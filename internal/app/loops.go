@@ -45,7 +45,7 @@ func (d *deps) loops(ctx context.Context) error {
 	health := nodepool.NewHealth()
 	queue, consolidation, drifted := d.disruption()
 	drains := &terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}
-	view := d.newOverview(queue, consolidation, drains)
+	view := d.newOverview(queue, consolidation, drifted, drains)
 	provisioner := d.provisioner(consolidation, view)
 
 	// What AWS tells, and what the adapter keeps up.

@@ -41,3 +41,14 @@ func TestAQuotaIsUsedByTheNodesThatCountAgainstIt(t *testing.T) {
 		t.Errorf("a quota that is not of vCPUs has %d of them in use", *got.InUse)
 	}
 }
+
+func TestAClaimThatDriftedSaysInWhat(t *testing.T) {
+	claim := &karpv1.NodeClaim{}
+	if d := driftOf(claim); d != nil {
+		t.Errorf("a new claim drifted: %+v", d)
+	}
+	claim.StatusConditions().SetTrueWithReason(karpv1.ConditionTypeDrifted, karpv1.ReasonNodePoolDrifted, "labels")
+	if d := driftOf(claim); d == nil || d.Reason != karpv1.ReasonNodePoolDrifted || d.Message != "labels" {
+		t.Errorf("got %+v", d)
+	}
+}

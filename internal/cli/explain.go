@@ -116,6 +116,6 @@ func (f *explainFlags) command(use, short string, ask func(context.Context, expl
 
 // explainPaint colours an answer for people.
 var explainPaint = []stroke{
-	strokeOf(`^(Pod|Node|NodeClaim) \S+`, headingColor...), strokeOf(`^kept:`, rightColor...), strokeOf(`^will be removed`, doubtColor...),
+	strokeOf(`^(Pod|Node|NodeClaim) \S+`, headingColor...), strokeOf(`^kept( by consolidation)?:`, rightColor...), strokeOf(`^it drifted`, doubtColor...), strokeOf(`^will be removed`, doubtColor...),
 	strokeOf(`^it has no place`, wrongColor...), strokeOf(`^cheapest single change:`, remedyColor...),
 }

@@ -158,7 +158,7 @@ max by (cluster, job) (karpenter_scheduler_unfinished_work_seconds{controller="p
 		{
 			Name: "KerfAWSServiceFails", Severity: Warning, For: 10 * minute,
 			Because: "AWS has errors of some minutes, which are retried",
-			Expr:    `max by (cluster, job, service) (kerf_aws_service_up) == 0`,
+			Expr:    `min by (cluster, job, service) (kerf_aws_service_up) == 0`,
 			Summary: "Calls to {{ $labels.service }} fail or get no answer.",
 			Impact:  "Without EC2, no nodes are launched or terminated. Without the others, images, prices, roles or types are not renewed.",
 		},
@@ -172,10 +172,10 @@ sum by (cluster, job, service, action) (rate(aws_sdk_go_request_attempt_total[10
 			Impact:  "Nodes are launched and terminated later.",
 		},
 		{
-			Name: "KerfConsolidationPaused", Severity: Warning, For: 2 * hour,
-			Because: "the breaker closes by itself after ten minutes to two hours",
-			Expr:    `max by (cluster, job) (kerf_disruption_breaker_open) == 1`,
-			Summary: "Consolidation that moves pods has been paused for hours, because pods did not fit where decisions placed them.",
+			Name: "KerfConsolidationPaused", Severity: Warning, For: 5 * minute,
+			Because: "the time that counts is in the expression: the breaker is open for 10 minutes, then 20, 40 and 80, so that four openings in a row take more than two of four hours",
+			Expr:    `sum_over_time(max by (cluster, job) (kerf_disruption_breaker_open)[4h:1m]) > 120`,
+			Summary: "Consolidation that moves pods was paused for {{ $value }} of the last 240 minutes, because pods did not fit where decisions placed them.",
 			Impact:  "Nothing breaks. Savings are missed.",
 		},
 		{

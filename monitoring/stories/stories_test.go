@@ -311,25 +311,25 @@ func TestStories(t *testing.T) {
 // What no story brings about is written by hand, into the metrics of the controller.
 func TestRareAlerts(t *testing.T) {
 	for name, tt := range map[string]struct {
-		cause func(m *obs.Metrics)
+		cause func(h *simcluster.Cluster, m *obs.Metrics)
 		after time.Duration
 	}{
-		"KerfDefect":              {func(m *obs.Metrics) { m.Panics.WithLabelValues("provisioner").Inc() }, time.Minute},
-		"KerfConsolidationPaused": {func(m *obs.Metrics) { m.Disruption.Breaker.Set(1) }, 2 * time.Hour},
-		"KerfClusterNameShared":   {func(m *obs.Metrics) { m.Foreign.WithLabelValues("other").Set(3) }, 15 * time.Minute},
-		"KerfNotDeciding":         {func(m *obs.Metrics) { m.Work.Begin("provisioner") }, 12 * time.Minute},
+		"KerfAWSServiceFails":     {func(_ *simcluster.Cluster, m *obs.Metrics) { m.ServiceUp.WithLabelValues("ec2").Set(0) }, 10 * time.Minute},
+		"KerfDefect":              {func(_ *simcluster.Cluster, m *obs.Metrics) { m.Panics.WithLabelValues("provisioner").Inc() }, time.Minute},
+		"KerfConsolidationPaused": {opens, 56 * time.Minute},
+		"KerfClusterNameShared":   {func(_ *simcluster.Cluster, m *obs.Metrics) { m.Foreign.WithLabelValues("other").Set(3) }, 15 * time.Minute},
+		"KerfNotDeciding":         {func(_ *simcluster.Cluster, m *obs.Metrics) { m.Work.Begin("provisioner") }, 12 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simcluster.Run(t, simcluster.Options{World: few, NoController: true}, func(h *simcluster.Cluster) {
-				registry := prometheus.NewRegistry()
-				metrics := obs.NewMetrics(registry)
-				metrics.BuildInfo.WithLabelValues("v", "go", "amd64", "c").Set(1)
-				m := watch(h, func() prometheus.Gatherer { return registry })
+				metrics, leader := replica()
+				_, standby := replica()
+				m := watch(h, leader, standby)
 				h.Pass(30 * time.Minute)
 				if got := m.alerts(); len(got) > 0 {
 					h.T.Fatalf("before: %v", got)
 				}
-				tt.cause(metrics)
+				tt.cause(h, metrics)
 				h.Pass(tt.after - 2*interval)
 				if got := m.alerts(); tt.after > time.Minute && len(got) > 0 {
 					h.T.Errorf("too soon: %v", got)
@@ -342,6 +342,26 @@ func TestRareAlerts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// opens has the breaker open for the fourth time, a quarter of an hour after it closed, as before.
+func opens(h *simcluster.Cluster, m *obs.Metrics) {
+	for _, held := range []time.Duration{10 * time.Minute, 20 * time.Minute, 40 * time.Minute} {
+		m.Disruption.Breaker.Set(1)
+		h.Pass(held)
+		m.Disruption.Breaker.Set(0)
+		h.Pass(15 * time.Minute)
+	}
+	m.Disruption.Breaker.Set(1)
+}
+
+// replica makes the metrics of a replica with which all is well.
+func replica() (*obs.Metrics, func() prometheus.Gatherer) {
+	registry := prometheus.NewRegistry()
+	out := obs.NewMetrics(registry)
+	out.BuildInfo.WithLabelValues("v", "go", "amd64", "c").Set(1)
+	out.ServiceUp.WithLabelValues("ec2").Set(1)
+	return out, func() prometheus.Gatherer { return registry }
 }
 
 // Each alert is made to fire by a story or by hand.

@@ -76,18 +76,17 @@ func (s Server) Now(ctx context.Context, name string) (now record.Now, known boo
 	return now, err == nil, err
 }
 
-// Waits asks why a pod waits that no decision is about. An older controller does not know.
-func (s Server) Waits(ctx context.Context, namespace, name string) (string, error) {
-	var out Waiting
+// PodNow fetches a pod as it is now. An older controller says at most why it waits.
+func (s Server) PodNow(ctx context.Context, namespace, name string) (now record.PodNow, known bool, err error) {
 	path := PodPath + url.PathEscape(name)
 	if namespace != "" {
 		path += "?namespace=" + url.QueryEscape(namespace)
 	}
-	err := s.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&out) })
+	err = s.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&now) })
 	if errors.Is(err, ErrGone) || errors.Is(err, errNotYet) {
-		return "", nil
+		return record.PodNow{}, false, nil
 	}
-	return out.Why, err
+	return now, err == nil && now != (record.PodNow{}), err
 }
 
 // Decision fetches one decision; the ID may be Latest.

@@ -40,20 +40,14 @@ func serveNow(w http.ResponseWriter, req *http.Request, r *Ring) {
 	writeJSON(w, now)
 }
 
-// PodPath is where a controller serves why a pod waits now that no decision is about, under the pod's name and with its
-// namespace as ?namespace=, or none.
+// PodPath is where a controller serves what it knows of a pod now, under the pod's name and with its namespace as ?namespace=, or
+// none. It serves an empty record.PodNow where it does not know.
 const PodPath = Path + "/pods/"
 
-// Waiting is the answer.
-type Waiting struct {
-	// Why it waits and what will become of it; empty where that is not known.
-	Why string `json:"why,omitempty"`
-}
+// Pods finds a pod; known is false where it can't tell. An empty namespace stands for any.
+type Pods func(ctx context.Context, namespace, name string) (now record.PodNow, known bool)
 
-// Pods says why a pod waits; empty where it does not know. An empty namespace stands for any.
-type Pods func(ctx context.Context, namespace, name string) string
-
-// SetPods tells the ring whom to ask for pods that wait; until then it serves none.
+// SetPods tells the ring whom to ask for pods as they are now; until then it serves none.
 func (r *Ring) SetPods(pods Pods) {
 	if r == nil {
 		return
@@ -63,7 +57,7 @@ func (r *Ring) SetPods(pods Pods) {
 	r.pods = pods
 }
 
-func serveWaiting(w http.ResponseWriter, req *http.Request, r *Ring) {
+func servePod(w http.ResponseWriter, req *http.Request, r *Ring) {
 	r.mu.Lock()
 	pods := r.pods
 	r.mu.Unlock()
@@ -71,5 +65,9 @@ func serveWaiting(w http.ResponseWriter, req *http.Request, r *Ring) {
 		http.Error(w, "this controller does not know its pods yet", http.StatusServiceUnavailable)
 		return
 	}
-	writeJSON(w, Waiting{Why: pods(req.Context(), req.URL.Query().Get("namespace"), req.PathValue("name"))})
+	now, known := pods(req.Context(), req.URL.Query().Get("namespace"), req.PathValue("name"))
+	if !known {
+		now = record.PodNow{}
+	}
+	writeJSON(w, now)
 }

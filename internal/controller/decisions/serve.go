@@ -16,8 +16,8 @@ const Path = "/debug/decisions"
 var errNone = errors.New("no decision of that ID is kept (any more)")
 
 // Handler serves the ring under Path: the list as JSON, a file under its ID or "latest" (with ?names=hashed the names of
-// pods, namespaces and nodes replaced), nodes as they are now under NowPath, and why
-// pods wait that no decision is about under PodPath.
+// pods, namespaces and nodes replaced), nodes as they are now under NowPath, and
+// pods under PodPath.
 //
 // Problems hold the names and labels of all pods: who serves the handler decides who may ask (controller/access).
 func Handler(r *Ring) http.Handler {
@@ -26,7 +26,7 @@ func Handler(r *Ring) http.Handler {
 	mux.HandleFunc("GET "+Path+"/{$}", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, r.List()) })
 	mux.HandleFunc("GET "+KeptPath, func(w http.ResponseWriter, _ *http.Request) { serveKept(w, r) })
 	mux.HandleFunc("GET "+NowPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveNow(w, req, r) })
-	mux.HandleFunc("GET "+PodPath+"{name}", func(w http.ResponseWriter, req *http.Request) { serveWaiting(w, req, r) })
+	mux.HandleFunc("GET "+PodPath+"{name}", func(w http.ResponseWriter, req *http.Request) { servePod(w, req, r) })
 	mux.HandleFunc("GET "+Path+"/{id}", func(w http.ResponseWriter, req *http.Request) { serveFile(w, req, r) })
 	return mux
 }

@@ -62,6 +62,7 @@ type Drift struct {
 	marked int
 	again  time.Time
 	told   *reporter
+	held   heldUp
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -105,12 +106,14 @@ func (d *Drift) Round(ctx context.Context) error {
 		begun := d.Clock.Now()
 		v := d.look()
 		d.seen, d.marked = v.snapshot, marked
+		rests := false
+		defer func() { d.holds(v, rests) }()
 		if !v.worthSearching() {
 			d.again = begun.Add(safety)
 			return nil
 		}
 		d.again = begun
-		if d.Clock.Since(d.searched) < d.rest {
+		if rests = d.Clock.Since(d.searched) < d.rest; rests {
 			return nil
 		}
 		defer d.evaluated(begun)
@@ -152,6 +155,7 @@ type driftView struct {
 	due    []candidate
 	static map[string][]candidate
 	blocks map[string][]disrupt.Reason // by node
+	held   heldUp
 }
 
 // budget is how many drifted nodes of a pool may go now; bound is false where nothing limits that.
@@ -164,7 +168,7 @@ func (v *driftView) budget(pool string) (left int, bound bool) {
 
 // look finds what drifted, and what stands against letting it go.
 func (d *Drift) look() *driftView {
-	v := &driftView{view: *newView(d.State, d.Queue, d.State.Snapshot(), d.Clock.Now()), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}}
+	v := &driftView{view: *newView(d.State, d.Queue, d.State.Snapshot(), d.Clock.Now()), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.backoff.forget(v.now)
@@ -180,7 +184,7 @@ func (d *Drift) look() *driftView {
 		v.blocks[n.Name] = s.eventual()
 		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {
 			at := until.UTC().Format(time.TimeOnly)
-			d.poolWaits(s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
+			d.poolWaits(v, s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
 			continue
 		}
 		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
@@ -225,23 +229,25 @@ func (d *Drift) tell(v *driftView) {
 		s, pool := v.spending[name], v.pools[name]
 		switch {
 		case s.Err != nil:
-			d.poolWaits(pool, "budget", s.Err.Error())
+			d.poolWaits(v, pool, "budget", s.Err.Error())
 		case s.Used == 0:
-			d.poolWaits(pool, "budget", "drifted nodes wait: the disruption budget allows none to go now")
+			d.poolWaits(v, pool, "budget", "drifted nodes wait: the disruption budget allows none to go now")
 		default:
-			d.poolWaits(pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes))
+			d.poolWaits(v, pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
 }
 
 // nodeStays says why a node that drifted stays.
 func (d *Drift) nodeStays(v *driftView, name string, why disrupt.Reason) {
+	v.held.nodes[name] = why.Text()
 	d.told.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
 }
 
 // poolWaits says on a pool, if there is one, what its drifted nodes wait for.
-func (d *Drift) poolWaits(pool *karpv1.NodePool, gist, text string) {
+func (d *Drift) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string) {
 	if pool != nil {
+		v.held.pools[pool.Name] = text
 		d.told.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,6 +247,9 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 				if told := h.told("DisruptionBlocked"); told != tc.told {
 					t.Errorf("it was told: %t, want %t", told, tc.told)
 				}
+				if held := d.HeldUp(g.Node, "default"); (held != "") != tc.told {
+					t.Errorf("held up by %q, and told: %t", held, tc.told)
+				}
 				h.round(d)
 				if h.told("DisruptionBlocked") {
 					t.Error("the same was told twice")
@@ -310,6 +314,9 @@ func TestAPoolThatIsStuckHoldsUpNoOther(t *testing.T) {
 		h.round(d)
 		if creates != 0 || !h.told("DisruptionBlocked") {
 			t.Error("the pool that failed does not wait, or does not say so")
+		}
+		if a, b := d.HeldUp("node-a", "default"), d.HeldUp("node-b", "other"); !strings.Contains(a, "because the last replacement failed") || b != "" {
+			t.Errorf("held up: a by %q, b by %q", a, b)
 		}
 		time.Sleep(backoffFirst)
 		h.round(d)

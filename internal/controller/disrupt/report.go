@@ -3,6 +3,7 @@ package disrupt
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -27,8 +28,8 @@ import (
 const sayAgain = 15 * time.Minute
 
 // reporter tells nodes and claims why they stay, and pools and pods what concerns them. An event is a write to the API, and a decision about a thousand nodes must
-// not become a thousand writes: each sentence is said once in a while, and only so many in a second. The rest is in the
-// decision, which kerf explain shows.
+// not become a thousand writes: each sentence is said once in a while, and only so many in a second. In a cluster of more nodes than
+// that allows, each has its turn. The rest is in the decision, which kerf explain shows.
 //
 // Concurrency: none; each loop has its own.
 type reporter struct {
@@ -41,7 +42,10 @@ type reporter struct {
 	said map[sentence]time.Time
 	// timed are the pods that were held for a time when it was last looked.
 	timed map[types.UID]cluster.PodRef
-	limit *rate.Limiter
+	// stays limits sentences on nodes that stay, limit all others: what moves is told however many nodes stay.
+	stays, limit *rate.Limiter
+	// last is the node of which it was said last why it stays: the next decision is told from there on.
+	last string
 }
 
 // sentence is one about a node, by its name, or about a pool or a pod, by its UID. Those of an event's reason with the same gist
@@ -49,7 +53,7 @@ type reporter struct {
 type sentence struct{ about, reason, gist string }
 
 func newReporter(c client.Reader, state LoopState, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
-	return &reporter{client: c, state: state, recorder: recorder, metrics: metrics, clock: clock, said: map[sentence]time.Time{}, limit: rate.NewLimiter(5, 50)}
+	return &reporter{client: c, state: state, recorder: recorder, metrics: metrics, clock: clock, said: map[sentence]time.Time{}, stays: rate.NewLimiter(5, 50), limit: rate.NewLimiter(5, 50)}
 }
 
 // eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
@@ -68,8 +72,9 @@ func eventReason(code disrupt.Code) string {
 // about tells of what stays, of budgets that are used up, and of annotations that can't be read.
 func (t *reporter) about(v *view, d *disrupt.Decision) {
 	held := map[string]int{}
+	from := max(0, slices.IndexFunc(d.Kept, func(k disrupt.Kept) bool { return k.Node > t.last }))
 	for i := range d.Kept {
-		k := &d.Kept[i]
+		k := &d.Kept[(from+i)%len(d.Kept)]
 		for _, r := range k.Reasons {
 			if r.Code == disrupt.BudgetUsed {
 				held[v.nodes[k.Node].Pool]++
@@ -162,15 +167,15 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 
 // other says a sentence about a pool or a pod, unless it was said lately.
 func (t *reporter) other(o runtime.Object, uid types.UID, eventType, reason, gist, message string) {
-	if t.news(sentence{string(uid), reason, gist}, 1) {
+	if t.news(t.limit, sentence{string(uid), reason, gist}, 1) {
 		t.recorder.Event(o, eventType, reason, message)
 	}
 }
 
 // news reports whether a sentence was not said lately and may be said now, by so many events; then it is taken to be said.
-func (t *reporter) news(what sentence, events int) bool {
+func (t *reporter) news(limit *rate.Limiter, what sentence, events int) bool {
 	now := t.clock.Now()
-	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !t.limit.AllowN(now, events) {
+	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !limit.AllowN(now, events) {
 		return false
 	}
 	t.said[what] = now
@@ -189,12 +194,15 @@ func (t *reporter) forget() {
 
 // node says why a node stays, on it and on its claim, unless it was said lately.
 func (t *reporter) node(v *view, name, reason, stays string, why disrupt.Reason) {
-	t.say(v, name, reason, string(why.Code)+why.Pod, func() string { return stays + ": " + why.Text() })
+	if t.news(t.stays, sentence{name, reason, string(why.Code) + why.Pod}, 2) {
+		t.last = name
+		t.both(v, name, reason, stays+": "+why.Text())
+	}
 }
 
-// say is node for any sentence. It is worded only if it is said: most sentences of a round were said in one before.
+// say tells of what is to become of a node. It is worded only if it is said: most sentences of a round were said in one before.
 func (t *reporter) say(v *view, name, reason, gist string, message func() string) {
-	if t.news(sentence{name, reason, gist}, 2) {
+	if t.news(t.limit, sentence{name, reason, gist}, 2) {
 		t.both(v, name, reason, message())
 	}
 }

@@ -50,7 +50,7 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 	if limit, ok := intake.Resources(corev1.ResourceList(pool.Spec.Limits))[res.Nodes]; ok {
 		room := int(max(0, limit-int64(all)))
 		if room == 0 {
-			d.poolWaits(pool, "limit", fmt.Sprintf("drifted nodes wait: limits.nodes is %d and %d are there, so that none can come before one goes", limit, all))
+			d.poolWaits(v, pool, "limit", fmt.Sprintf("drifted nodes wait: limits.nodes is %d and %d are there, so that none can come before one goes", limit, all))
 		}
 		first = first[:min(len(first), room)]
 	}
@@ -62,7 +62,7 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 		return 0, fmt.Errorf("replacing drifted nodes of nodepool %q: %w", pool.Name, err)
 	}
 	if len(bare) == 0 && len(reasons) > 0 {
-		d.poolWaits(pool, "bare "+string(reasons[0].Code), "drifted nodes wait, because no instance can be launched for them: "+reasons[0].Text())
+		d.poolWaits(v, pool, "bare "+string(reasons[0].Code), "drifted nodes wait, because no instance can be launched for them: "+reasons[0].Text())
 	}
 	var commands []Command
 	for i, c := range first[:min(len(first), len(bare))] {

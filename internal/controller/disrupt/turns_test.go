@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -155,11 +157,67 @@ func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 	if said["InvalidDoNotDisruptAnnotation"] != 60 || said["DisruptionBlocked"] != 1 || said["Unconsolidatable"] != 2 || said["ConsolidationCandidate"] != 1 {
 		t.Errorf("in ten minutes: %v", said)
 	}
-	if !talk.limit.AllowN(now.Now(), 50) {
+	if !talk.limit.AllowN(now.Now(), 50) || !talk.stays.AllowN(now.Now(), 50) {
 		t.Error("what was said already took the turn of others")
 	}
 	now.Step(sayAgain)
 	if talk.forget(); len(talk.said) != 0 {
 		t.Errorf("%d are remembered for no reason", len(talk.said))
+	}
+}
+
+// TestEachOfManyNodesIsTold: more nodes are kept than have an event within the time after which the first may have theirs again, and
+// none of them takes the turn of one that is to go.
+func TestEachOfManyNodesIsTold(t *testing.T) {
+	const many = 3000
+	now := clocktesting.NewFakeClock(time.Unix(1000, 0))
+	events := record.NewFakeRecorder(100)
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
+	pool.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyBalanced
+	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, standing: &cache.DisruptionConstraints{}, nodes: map[string]*cluster.Node{}}
+	d := &disrupt.Decision{}
+	nodes := fake.NewClientBuilder().WithScheme(scheme)
+	for i := range many {
+		name := fmt.Sprintf("n%04d", i)
+		v.nodes[name] = &cluster.Node{Name: name, Pool: "default"}
+		nodes.WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Reasons: []disrupt.Reason{{Code: disrupt.Other, Detail: name}}})
+	}
+	talk := newReporter(nodes.Build(), cache.New(cache.Options{}), events, obs.NewMetrics(prometheus.NewRegistry()), now)
+	told := map[string]bool{}
+	said := func() (out int) {
+		for len(events.Events) > 0 {
+			e := <-events.Events
+			told[e[strings.LastIndex(e, "n"):]] = true
+			out++
+		}
+		return out
+	}
+	for range 25 * 60 {
+		talk.about(v, d)
+		if n := said(); n > 50 {
+			t.Fatalf("%d events at once", n)
+		}
+		now.Step(time.Second)
+	}
+	if len(told) != many {
+		t.Errorf("%d of %d nodes were told within 25 minutes", len(told), many)
+	}
+	talk.about(v, d)
+	said()
+	for what, tell := range map[string]func(){
+		"a node that is to go":           func() { talk.candidates(v, []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"n2999"}}}) },
+		"a node that is not any more":    func() { talk.dropped(v, d, []string{"n2999"}) },
+		"a command that can't be begun":  func() { talk.refused(v, Command{Nodes: []Going{{Node: "n2999"}}}, errors.New("no")) },
+		"a command that has begun":       func() { talk.approved(v, &disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"n2999"}}) },
+		"a pod whose annotation is read": func() { talk.other(&corev1.Pod{}, "p", "Normal", "DoNotDisruptUntil", "", "") },
+	} {
+		if tell(); said() == 0 {
+			t.Errorf("%s is not told, because many stay", what)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func Reasons() []Reason {
 		{Evicted, "Pod", "it was evicted by a drain", false},
 		{FailedConsistencyCheck, "Node, NodeClaim", "the node has much less than what was launched", false},
 		{FailedDraining, "Node, NodeClaim", "pods keep the node from being drained: which, and why", false},
-		{FailedScheduling, "Pod", "no decision found a place: why, for each NodePool", false},
+		{FailedScheduling, "Pod", "no decision found a place: why, for each NodePool; three pods of those that ask for the same are told", false},
 		{Finalized, "Node, NodeClaim, EC2NodeClass", "its finalizer was taken off", false},
 		{InitializationTimeout, "NodeClaim", "the node joined and could take no pods within `--kerf-initialization-timeout`", true},
 		{InstanceGone, "NodeClaim", "the instance is gone, and it was not Kerf that ended it", true},

@@ -3,17 +3,12 @@
 package explain
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/engine/conflict"
-
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
@@ -43,6 +38,8 @@ type Answer struct {
 	Launched string `json:"launched,omitempty"`
 	// Declined are preferences of a pod that were not honoured, because they cost more than they may.
 	Declined []plan.Preference `json:"declined,omitempty"`
+	// Drifted is that the node is not what is asked for now: it is replaced whatever consolidation finds.
+	Drifted *record.Drift `json:"drifted,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
 	// it was made now, of what the record holds.
 	Kept     *disrupt.Kept `json:"kept,omitempty"`
@@ -79,143 +76,6 @@ func (n *nothing) text() string {
 		return "no decision is recorded yet; the leader makes one when pods wait, within a second or so: ask again, and ask the leader"
 	}
 	return fmt.Sprintf("%s, from %s on: none is about it; what has just come is decided on within a second or so, so ask again", plan.Count(n.seen, "recorded decision"), n.oldest.UTC().Format(time.RFC3339))
-}
-
-// Pod says why a pod has no place, or which it was given. A reference without a namespace is looked for in any.
-//
-// Errors: those of the source.
-func Pod(ctx context.Context, src Source, namespace, name string) (*Answer, error) {
-	a := &Answer{Kind: "Pod", Name: name}
-	if namespace != "" {
-		a.Name = namespace + "/" + name
-	}
-	var none nothing
-	is := func(ref cluster.PodRef) bool {
-		return ref.Name == name && (namespace == "" || ref.Namespace == namespace)
-	}
-	decided := false
-	err := src.Decisions(ctx, func(id string, d *record.Decision) bool {
-		none.saw(d)
-		if decided = a.pod(id, d, is); !decided && !a.Found {
-			a.expected(id, d, is) // an earlier decision gave it that place, and says more
-		}
-		return !decided
-	})
-	if err != nil {
-		return nil, err
-	}
-	if a.Found {
-		if !decided {
-			a.say("room is kept for it on %s", a.to)
-		}
-		return a, a.since(ctx, src)
-	}
-	if w, ok := src.(Waiter); ok {
-		why, err := w.Waits(ctx, namespace, name)
-		if err != nil {
-			return nil, err
-		}
-		if why != "" {
-			a.Found = true
-			a.say("%s", why)
-			return a, nil
-		}
-	}
-	a.say("%s; pods that the scheduler binds at once are never decided on", none.text())
-	return a, nil
-}
-
-func (a *Answer) pod(id string, d *record.Decision, is func(cluster.PodRef) bool) bool {
-	if d.Plan == nil {
-		return false
-	}
-	for i := range d.Plan.Unplaced {
-		u := &d.Plan.Unplaced[i]
-		if at := slices.IndexFunc(u.Pods, is); at >= 0 {
-			a.from(id, d)
-			a.Name = u.Pods[at].String()
-			a.say("it has no place%s", others(", like %s of its class", len(u.Pods)-1))
-			a.Unplaced = conflict.Explain(d.Problem, d.Plan, u.ClassID)
-			return true
-		}
-	}
-	for i := range d.Plan.NewNodes {
-		n := &d.Plan.NewNodes[i]
-		if at := slices.IndexFunc(n.Pods, is); at >= 0 {
-			a.from(id, d)
-			a.Name = n.Pods[at].String()
-			a.to = d.ClaimFor(i)
-			a.say("it goes to a new node of NodePool %s%s: %s", n.Pool, others(", with %s", len(n.Pods)-1), claimText(d, i))
-			a.Launch, a.Upkeep = conflict.RunnersUp(d.Problem, d.Plan, i, runnersUp), d.Problem.Options.Upkeep
-			a.declined(d, is)
-			return true
-		}
-	}
-	for _, x := range d.Plan.Placements {
-		if at := slices.IndexFunc(x.Pods, is); at >= 0 {
-			a.from(id, d)
-			a.Name = x.Pods[at].String()
-			a.to = x.Node
-			a.say("it goes to %s, which has room for it", x.Node)
-			a.declined(d, is)
-			return true
-		}
-	}
-	for _, n := range d.Problem.Nodes {
-		for _, pod := range n.Pods {
-			if is(pod.PodRef) && pod.Node == n.Name {
-				a.from(id, d)
-				a.Name = pod.String()
-				a.say("it runs on node %s", n.Name)
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// expected finds the node or NodeClaim on which a decision knew room to be kept for the pod.
-func (a *Answer) expected(id string, d *record.Decision, is func(cluster.PodRef) bool) {
-	for _, n := range d.Problem.Nodes {
-		for _, pod := range n.Pods {
-			if is(pod.PodRef) {
-				a.from(id, d)
-				a.Name, a.to = pod.String(), n.Name
-				return
-			}
-		}
-	}
-}
-
-// since says what has become of the node that the pod is to go to, where the source knows it.
-func (a *Answer) since(ctx context.Context, src Source) error {
-	w, ok := src.(Witness)
-	if !ok || a.to == "" {
-		return nil
-	}
-	now, known, err := w.Now(ctx, a.to)
-	switch {
-	case err != nil || !known:
-		return err
-	case now.Node == nil:
-		a.say("%s is not there any more: EC2 refused it, or it was deleted; if the pod still waits, the next decision is about it", a.to)
-	case now.Refused != "":
-		a.say("the instance of %s is not launched yet: %s", a.to, now.Refused)
-	}
-	return nil
-}
-
-// declined collects the preferences of the pod's class that were not honoured.
-func (a *Answer) declined(d *record.Decision, is func(cluster.PodRef) bool) {
-	at := slices.IndexFunc(d.Problem.Pending, func(pod *cluster.Pod) bool { return is(pod.PodRef) })
-	if at < 0 {
-		return
-	}
-	for _, w := range d.Plan.Declined {
-		if w.ClassID == d.Problem.Pending[at].Class.ID {
-			a.Declined = append(a.Declined, w)
-		}
-	}
 }
 
 // others tells of more pods than the one asked about, if there are any.

@@ -2,7 +2,6 @@ package explain_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -108,7 +107,7 @@ func TestAnswers(t *testing.T) {
 			"pool default: asks for 400 cpu, daemons included; the largest of 2 types, medium, has 4", "cheapest single change: ask for at most 4 cpu, 396 less than now", "costs $0.1900/h", "2 of 2 pods found a place"}},
 		"a pod that got an instance":              {src, pod("web-2"), true, []string{"new node of NodePool default", "NodeClaim default-new", "planned as medium", "without medium: 2 x small on-demand at $0.2000/h"}},
 		"a pod that got room":                     {src, pod("tiny-1"), true, []string{"it goes to foreign, which has room for it"}},
-		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new"}},
+		"a pod that runs":                         {src, pod("web-1"), true, []string{"it runs on node node-new\nit was to go to a new node of NodePool default, with 2 other pods: NodeClaim default-new", "planned as medium"}},
 		"a pod nobody knows":                      {src, pod("stranger"), false, []string{"2 recorded decisions, from 2026-01-01T12:00:00Z on: none is about it"}},
 		"an instance":                             {src, claim("default-new"), true, []string{"planned as medium", "without medium: 2 x small", "medium a on-demand $0.1900/h; 1 pod and 0 daemons on it", "computed now"}},
 		"its node":                                {src, node("node-new"), true, []string{"planned as medium", "computed now", "kept: it is not initialized\nkept: its annotation asks not to disrupt it"}},
@@ -229,12 +228,17 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		"node-old":    {Node: &cluster.Node{Name: "node-old", Claim: "default-drift", Launched: true, Registered: true, Initialized: true}, Why: "it replaces default-before, which drifted", Launched: "spot m7g.large in us-east-1a for $0.0400/h, planned at $0.0390/h"},
 		"default-way": {Node: &cluster.Node{Name: "default-way", Claim: "default-way", Launched: true}},
 		"node-leaves": {Node: &cluster.Node{Name: "node-leaves", Claim: "default-leaves", Launched: true, Registered: true, Initialized: true, Deleting: true}, Stalled: "pod default/api can't be evicted: its PodDisruptionBudget api allows no disruption now"},
+		"node-drifts": {Node: &cluster.Node{Name: "node-drifts", Claim: "default-drifts", Launched: true, Registered: true, Initialized: true}, Drifted: &record.Drift{Reason: "NodePoolDrifted", Message: "labels"}},
+		"node-waits":  {Node: &cluster.Node{Name: "node-waits", Claim: "default-waits", Launched: true, Registered: true, Initialized: true}, Drifted: &record.Drift{Reason: "AMIDrift", Held: "the disruption budget is used up"}},
 		"refused":     {Node: &cluster.Node{Name: "refused", Claim: "refused", Pods: []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "default", Name: "web-3"}}}}, Refused: "creating a fleet: missing permission ec2:CreateFleet"},
 	}
 	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
 	p := story(t, shop)
 	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: "default-new"}}})
-	ring.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{{Node: "node-old", Reasons: []disrupt.Reason{{Code: disrupt.DoNotDisrupt}}}}})
+	kept := func(node string, code disrupt.Code) disrupt.Kept {
+		return disrupt.Kept{Node: node, Reasons: []disrupt.Reason{{Code: code}}}
+	}
+	ring.SetDisruption(&disrupt.Decision{Kept: []disrupt.Kept{kept("node-drifts", disrupt.NotInitialized), kept("node-old", disrupt.DoNotDisrupt), kept("node-waits", disrupt.NotInitialized)}})
 	server := httptest.NewServer(decisions.Handler(ring))
 	defer server.Close()
 	src := decisions.Server{URL: server.URL}
@@ -252,6 +256,8 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 		"default-way": {true, []string{"its instance is launched; the node has not joined yet"}, []string{"kept:", "mention"}},
 		"refused":     {true, []string{"\nroom is kept for 1 pod\n", "its instance is not launched yet: creating a fleet: missing permission ec2:CreateFleet"}, []string{"\n;", "on it"}},
 		"node-leaves": {true, []string{"it is being removed: pod default/api can't be evicted: its PodDisruptionBudget api allows no disruption now"}, []string{"kept:", "mention"}},
+		"node-drifts": {true, []string{"it drifted (NodePoolDrifted: labels): it is replaced when its turn comes\nkept by consolidation: it is not initialized"}, []string{"\nkept:"}},
+		"node-waits":  {true, []string{"it drifted (AMIDrift): it is to be replaced, and that is held up: the disruption budget is used up\nkept by consolidation: "}, []string{"\nkept:"}},
 		"nowhere":     {false, []string{"the controller knows no Node of this name", "1 recorded decision, from 2026-01-01T12:00:00Z on: none is about it"}, []string{"kept", "stays"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,37 +306,5 @@ func TestAPodWithRoomKeptDoesNotRun(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
 		delete(nodes, "default-new")
-	}
-}
-
-// A pod of a DaemonSet is in no decision: the controller is asked for it.
-func TestAPodThatNoDecisionIsAboutIsAskedFor(t *testing.T) {
-	ring := decisions.NewRing(3, 1<<20, slog.New(slog.DiscardHandler))
-	server := httptest.NewServer(decisions.Handler(ring))
-	defer server.Close()
-	ask := func(namespace, name string) *explain.Answer {
-		t.Helper()
-		a, err := explain.Pod(t.Context(), decisions.Server{URL: server.URL}, namespace, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	if a := ask("ns", "log-x"); a.Found {
-		t.Errorf("nobody knows it yet: %s", a)
-	}
-	ring.SetPods(func(_ context.Context, namespace, name string) string {
-		if name == "log-x" && (namespace == "" || namespace == "ns") {
-			return "its node is full"
-		}
-		return ""
-	})
-	for _, namespace := range []string{"ns", ""} {
-		if a := ask(namespace, "log-x"); !a.Found || !strings.Contains(a.String(), "its node is full") {
-			t.Errorf("got %s", a)
-		}
-	}
-	if a := ask("other", "log-x"); a.Found || !strings.Contains(a.String(), "no decision is recorded yet") {
-		t.Errorf("got %s", a)
 	}
 }

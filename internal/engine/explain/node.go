@@ -143,11 +143,13 @@ func (a *Answer) future(state record.Now, p *past) {
 	case now != nil && !now.Initialized:
 		a.say("its node has joined and is not ready yet")
 	case p.last != nil && a.Found:
+		a.Drifted = state.Drifted
 		a.kept(p.last, n)
 	case p.last == nil && p.node != nil && p.node.Claim != "":
-		a.Computed = true
+		a.Drifted, a.Computed = state.Drifted, true
 		a.kept(consolidate(p.decision.Problem), p.node)
 	case now != nil:
+		a.Drifted = state.Drifted
 		a.say("which nodes may be removed has not been decided since this controller started; only the leader decides, soon after its start: ask again")
 	}
 }
@@ -237,9 +239,19 @@ func (a *Answer) kept(d *disrupt.Decision, node *cluster.Node) {
 
 // writeVerdict says what keeps the node, or that it is to be removed, when and why.
 func (a *Answer) writeVerdict(b *strings.Builder) {
+	by := "kept"
+	if d := a.Drifted; d != nil {
+		by = "kept by consolidation"
+		fmt.Fprintf(b, "it drifted (%s%s): ", d.Reason, after(d.Message))
+		if d.Held == "" {
+			b.WriteString("it is replaced when its turn comes\n")
+		} else {
+			fmt.Fprintf(b, "it is to be replaced, and that is held up: %s\n", d.Held)
+		}
+	}
 	if k := a.Kept; k != nil {
 		for _, r := range k.Reasons {
-			fmt.Fprintf(b, "kept: %s\n", r.Text())
+			fmt.Fprintf(b, "%s: %s\n", by, r.Text())
 		}
 		if k.Saves > 0 {
 			fmt.Fprintf(b, "removing it would save %s/h\n", plan.Dollars(k.Saves))

@@ -24,7 +24,7 @@ type Witness interface {
 	Now(ctx context.Context, name string) (now record.Now, known bool, err error)
 }
 
-// Waiter is a source that knows why pods wait that no decision is about; empty where it does not.
-type Waiter interface {
-	Waits(ctx context.Context, namespace, name string) (string, error)
+// PodWitness is a source that knows pods as they are now; known is false where it can't tell. An empty namespace stands for any.
+type PodWitness interface {
+	PodNow(ctx context.Context, namespace, name string) (now record.PodNow, known bool, err error)
 }
