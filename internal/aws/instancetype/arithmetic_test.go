@@ -104,6 +104,8 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 		"a device without ebs is passed over":            {"m5.large", al2023, standard, disks(awsv1.BlockDeviceMapping{DeviceName: new("/dev/xvda")}), capacity(res.EphemeralStorage), 20 * gib},
 		"Windows has 50Gi":                               {"m5.large", win, standard, nil, capacity(res.EphemeralStorage), 50 * gib},
 		"RAID0 uses the instance store":                  {"m5d.large", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 75_000_000_000},
+		"RAID0 is nothing to disks that are not of NVMe": {"x1.16xlarge", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 20 * gib},
+		"but a custom image may join them":               {"x1.16xlarge", custom, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 1920_000_000_000},
 		"RAID0 is nothing to Windows":                    {"m5d.large", win, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 50 * gib},
 		"RAID0 without instance store uses the disk":     {"m5.large", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 20 * gib},
 		"m5.large runs 29 pods":                          {"m5.large", al2023, standard, nil, capacity(res.Pods), 29},

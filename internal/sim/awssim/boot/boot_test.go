@@ -43,7 +43,7 @@ func newLab(t *testing.T, change func(*boot.Options)) *lab {
 	clock := world.NewManualClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	w, err := world.NewDefault(world.Options{
 		Seed: 3, Clock: clock, ClusterName: "demo", OnDemandDepth: 100, SpotDepth: 100,
-		Types: []string{"m5.large", "m5d.large", "m6g.large", "g5.xlarge", "c5.4xlarge"}, PendingTime: time.Second, BootTime: 2 * time.Second, ShutdownTime: time.Second,
+		Types: []string{"m5.large", "m5d.large", "m6g.large", "g5.xlarge", "c5.4xlarge", "d2.xlarge", "g6f.large"}, PendingTime: time.Second, BootTime: 2 * time.Second, ShutdownTime: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +188,11 @@ func TestUserDataMakesTheNode(t *testing.T) {
 			"AL2023: a bare document without MIME, disks as ephemeral storage", world.FamilyAL2023, "m5d.large",
 			nodeConfig(fullCluster, "  instance:\n    localStorage:\n      strategy: RAID0\n"),
 			shape{"", "", "", "cpu=2 memory=7727Mi pods=29 disk=73242187Ki"},
+		},
+		{
+			"AL2023: disks that are not of NVMe are left alone", world.FamilyAL2023, "d2.xlarge",
+			nodeConfig(fullCluster, "  instance:\n    localStorage:\n      strategy: RAID0\n"),
+			shape{"", "", "", "cpu=4 memory=30574Mi pods=58 disk=20893676Ki"},
 		},
 		{
 			"AL2: bootstrap script with quoted kubelet arguments", world.FamilyAL2, "m5.large",
