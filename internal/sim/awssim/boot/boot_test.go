@@ -319,6 +319,8 @@ func TestWrongUserDataNeverJoins(t *testing.T) {
 		{"TOML about something else", world.FamilyBottlerocket, "[settings.motd]\n", "no settings.kubernetes"},
 		{"a setting that does not exist", world.FamilyBottlerocket, bottlerocketBase + "max-pod = 3\n", "settings.kubernetes.max-pod"},
 		{"a setting of the wrong type", world.FamilyBottlerocket, bottlerocketBase + "max-pods = \"3\"\n", "whole number"},
+		{"a reservation that Bottlerocket does not know", world.FamilyBottlerocket, bottlerocketBase + "[settings.kubernetes.system-reserved]\npid = \"500\"\n", "system-reserved.pid must be one of cpu"},
+		{"a threshold of all", world.FamilyBottlerocket, bottlerocketBase + "[settings.kubernetes.eviction-hard]\n\"memory.available\" = \"100%\"\n", "must be a percentage from 0 to below 100"},
 		{"no certificate", world.FamilyBottlerocket, strings.Replace(bottlerocketBase, "cluster-certificate", "server-certificate", 1), "cluster-certificate is missing"},
 		{"another table", world.FamilyBottlerocket, bottlerocketBase + "[extra]\n", "only settings"},
 	} {
