@@ -158,6 +158,41 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 	}
 }
 
+func TestVolumesOfTheInstanceAreTakenOffWhatPodsAttach(t *testing.T) {
+	disks := func(devices ...string) func(*awsv1.EC2NodeClassSpec) {
+		return func(s *awsv1.EC2NodeClassSpec) {
+			for _, d := range devices {
+				s.BlockDeviceMappings = append(s.BlockDeviceMappings, awsv1.BlockDeviceMapping{DeviceName: &d, EBS: &awsv1.BlockDevice{}})
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		instanceType string
+		family       awsv1.AMIFamily
+		edit         func(*awsv1.EC2NodeClassSpec)
+		want         int64
+	}{
+		"the family's":                    {"m5.large", awsv1.AMIFamilyAL2023, nil, 25},
+		"the family's two":                {"m5.large", awsv1.AMIFamilyBottlerocket, nil, 24},
+		"the class's one":                 {"m5.large", awsv1.AMIFamilyAL2023, disks("/dev/xvda"), 25},
+		"the class's three":               {"m5.large", awsv1.AMIFamilyAL2023, disks("/dev/xvda", "/dev/xvdb", "/dev/xvdc"), 23},
+		"the image's root besides":        {"m5.large", awsv1.AMIFamilyAL2023, disks("/dev/xvdb"), 24},
+		"Bottlerocket's two and one more": {"m5.large", awsv1.AMIFamilyBottlerocket, disks("/dev/xvdb", "/dev/xvdc"), 23},
+		"of Windows":                      {"m5.large", awsv1.AMIFamilyWindows2022, disks("/dev/sda1", "xvdf"), 24},
+		"of a custom image":               {"m5.large", awsv1.AMIFamilyCustom, disks("/dev/sda1", "/dev/sdf"), 24},
+		"nothing known of it":             {"m5.large", awsv1.AMIFamilyCustom, nil, 25},
+		"with a limit of volumes alone":   {"m7i.large", awsv1.AMIFamilyAL2023, disks("/dev/xvda", "/dev/xvdb"), 30},
+		"a device without ebs": {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) {
+			s.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvdb")}}
+		}, 25},
+	} {
+		s := shape(t, c.instanceType, c.family, standard, c.edit)
+		if got := s.Type.AttachLimits[ebsDriver]; got != c.want {
+			t.Errorf("%s: %s attaches %d volumes of pods, want %d", name, c.instanceType, got, c.want)
+		}
+	}
+}
+
 func TestNonsenseInAClassIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		kubelet awsv1.KubeletConfiguration
