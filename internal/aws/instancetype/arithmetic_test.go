@@ -124,6 +124,7 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 		"branch interfaces need trunking":                {"m5.large", al2023, standard, nil, capacity(awsv1.ResourceAWSPodENI), 9},
 		"t3 can't trunk":                                 {"t3.large", al2023, standard, nil, capacity(awsv1.ResourceAWSPodENI), 0},
 		"NVIDIA GPUs":                                    {"g5.12xlarge", al2023, standard, nil, capacity(awsv1.ResourceNVIDIAGPU), 4},
+		"a fraction of a GPU is none":                    {"g6f.large", al2023, standard, nil, capacity(awsv1.ResourceNVIDIAGPU), 0},
 		"AMD GPUs":                                       {"g4ad.8xlarge", al2023, standard, nil, capacity(awsv1.ResourceAMDGPU), 2},
 		"Gaudi":                                          {"dl1.24xlarge", al2, standard, nil, capacity(awsv1.ResourceHabanaGaudi), 8},
 		"neuron devices":                                 {"trn1.32xlarge", al2023, standard, nil, capacity(awsv1.ResourceAWSNeuron), 16},

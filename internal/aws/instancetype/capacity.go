@@ -24,6 +24,8 @@ func (c *Config) capacity(t *ec2facts.Type) res.List {
 		awsv1.ResourceEFA:           c.efa(t),
 		awsv1.ResourceAWSPodENI:     0,
 	}
+	// A fraction of a GPU (GPU.Logical without GPU.Count) is none: a pod that asks for one expects a whole one, the cheapest
+	// type would be the smallest fraction, and the drivers of the published images do not know them.
 	switch t.GPU.Maker {
 	case "NVIDIA":
 		out[awsv1.ResourceNVIDIAGPU] = int64(t.GPU.Count)

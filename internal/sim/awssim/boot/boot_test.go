@@ -43,7 +43,7 @@ func newLab(t *testing.T, change func(*boot.Options)) *lab {
 	clock := world.NewManualClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	w, err := world.NewDefault(world.Options{
 		Seed: 3, Clock: clock, ClusterName: "demo", OnDemandDepth: 100, SpotDepth: 100,
-		Types: []string{"m5.large", "m5d.large", "m6g.large", "g5.xlarge", "c5.4xlarge", "d2.xlarge", "g6f.large"}, PendingTime: time.Second, BootTime: 2 * time.Second, ShutdownTime: time.Second,
+		Types: []string{"m5.large", "m5d.large", "m6g.large", "g5.xlarge", "c5.4xlarge", "d2.xlarge"}, PendingTime: time.Second, BootTime: 2 * time.Second, ShutdownTime: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
