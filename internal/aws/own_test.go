@@ -134,6 +134,36 @@ func resolveOwn(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeClass) {
 	resolve(t, p, class)
 }
 
+func TestVolumesOfATemplateAreTakenOffWhatPodsAttach(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	p := newProvider(t, s, nil)
+	ready(t, p)
+	ownTemplate(t, s, "one", ownData(t, s, nil))
+	ownTemplate(t, s, "two", ownData(t, s, func(d *world.LaunchData) {
+		d.BlockDeviceMappings = append(d.BlockDeviceMappings, world.BlockDeviceMapping{DeviceName: "/dev/sdf", Ebs: &world.EbsDevice{VolumeSize: new(int32(9)), VolumeType: "gp3"}})
+	}))
+	limit := func(template string) (attached, disk int64) {
+		class := ownClass(s, template)
+		resolveOwn(t, p, class)
+		types, err := p.Types(t.Context(), class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ty := range types {
+			if ty.Name == "m5.large" {
+				return ty.AttachLimits["ebs.csi.aws.com"], ty.Capacity["ephemeral-storage"]
+			}
+		}
+		t.Fatal("no m5.large")
+		return 0, 0
+	}
+	one, diskOfOne := limit("one")
+	two, diskOfTwo := limit("two")
+	if one == 0 || two != one-1 || diskOfOne != 80<<30 || diskOfTwo != diskOfOne {
+		t.Errorf("with one volume of 80 GiB pods attach %d and have %d bytes, with another %d and %d", one, diskOfOne, two, diskOfTwo)
+	}
+}
+
 func TestWithoutANumberInUserDataPodsAreCountedAsUsual(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	p := newProvider(t, s, nil)

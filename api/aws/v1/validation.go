@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -32,6 +33,7 @@ func (c *EC2NodeClass) Validate() (errs field.ErrorList, warnings []string) {
 	errs = append(errs, validateDevices(c.Spec.BlockDeviceMappings, path.Child("blockDeviceMappings"))...)
 	if c.Spec.Kubelet != nil {
 		errs = append(errs, c.Spec.Kubelet.validate(path.Child("kubelet"))...)
+		errs = append(errs, c.validateImageGC(path.Child("kubelet"))...)
 	}
 	return errs, warnings
 }
@@ -124,6 +126,36 @@ func (k *KubeletConfiguration) validate(path *field.Path) (errs field.ErrorList)
 		}
 	}
 	return errs
+}
+
+// Thresholds of image collection that the kubelet uses where none is set, in percent.
+// Source: KubeletConfiguration (kubelet.config.k8s.io/v1beta1).
+const defaultImageGCHigh, defaultImageGCLow = 85, 80
+
+// validateImageGC compares the thresholds of image collection with the kubelet's defaults filled in: the schema compares
+// them only where both are set, and the kubelet does not start where low is not below high. It says nothing where the
+// other threshold may come from elsewhere: the user's image, launch template or user data.
+func (c *EC2NodeClass) validateImageGC(path *field.Path) field.ErrorList {
+	const highName, lowName = "imageGCHighThresholdPercent", "imageGCLowThresholdPercent"
+	high, low := c.Spec.Kubelet.ImageGCHighThresholdPercent, c.Spec.Kubelet.ImageGCLowThresholdPercent
+	if high == nil && low == nil || c.Spec.LaunchTemplate != nil || c.ResolvedAMIFamily() == AMIFamilyCustom {
+		return nil
+	}
+	if text := c.Spec.UserData; text != nil && (strings.Contains(*text, "imageGC") || strings.Contains(*text, "image-gc")) {
+		return nil
+	}
+	switch {
+	case high == nil && *low >= defaultImageGCHigh:
+		return field.ErrorList{field.Invalid(path.Child(lowName), *low, fmt.Sprintf(
+			"the kubelet does not start: %s is not set, so it is %d, and the low threshold must be less: set %s above %d, or lower this one", highName, defaultImageGCHigh, highName, *low))}
+	case low == nil && *high <= defaultImageGCLow:
+		return field.ErrorList{field.Invalid(path.Child(highName), *high, fmt.Sprintf(
+			"the kubelet does not start: %s is not set, so it is %d, and must be less than the high threshold: set %s below %d, or raise this one", lowName, defaultImageGCLow, lowName, *high))}
+	case high != nil && low != nil && *low >= *high:
+		return field.ErrorList{field.Invalid(path.Child(lowName), *low, fmt.Sprintf(
+			"the kubelet does not start: the low threshold must be less than %s, which is %d", highName, *high))}
+	}
+	return nil
 }
 
 // enormous matches exponents over which the quantity parser sits for minutes. Our schema refuses

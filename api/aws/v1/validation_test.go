@@ -42,8 +42,22 @@ func TestEC2NodeClassValidation(t *testing.T) {
 		"a threshold of enormous size": {change: kubelet(v1.KubeletConfiguration{EvictionSoft: amount("1e-99999999")}), want: []string{"spec.kubelet.evictionSoft[memory.available]", "ordinary size"}},
 		"a grace period of nonsense":   {change: kubelet(v1.KubeletConfiguration{EvictionSoftGracePeriod: amount("soon")}), want: []string{"spec.kubelet.evictionSoftGracePeriod[memory.available]", "1m30s"}},
 		"a reservation in percent":     {change: kubelet(v1.KubeletConfiguration{KubeReserved: map[string]string{"cpu": "5%"}}), want: []string{"spec.kubelet.kubeReserved[cpu]"}},
-		"a mixed subnet term":          {change: func(c *v1.EC2NodeClass) { c.Spec.SubnetSelectorTerms[0].ID = "subnet-1" }, warn: "spec.subnetSelectorTerms[0]: id counts"},
-		"a mixed group term":           {change: func(c *v1.EC2NodeClass) { c.Spec.SecurityGroupSelectorTerms[0].Name = "a" }, warn: "spec.securityGroupSelectorTerms[0]: name counts"},
+		"image collection":             {change: kubelet(v1.KubeletConfiguration{ImageGCHighThresholdPercent: new(int32(70)), ImageGCLowThresholdPercent: new(int32(60))})},
+		"one high threshold":           {change: kubelet(v1.KubeletConfiguration{ImageGCHighThresholdPercent: new(int32(81))})},
+		"one that is too low":          {change: kubelet(v1.KubeletConfiguration{ImageGCHighThresholdPercent: new(int32(80))}), want: []string{"spec.kubelet.imageGCHighThresholdPercent", "imageGCLowThresholdPercent is not set, so it is 80", "set imageGCLowThresholdPercent below 80"}},
+		"one low threshold":            {change: kubelet(v1.KubeletConfiguration{ImageGCLowThresholdPercent: new(int32(84))})},
+		"one that is too high":         {change: kubelet(v1.KubeletConfiguration{ImageGCLowThresholdPercent: new(int32(85))}), want: []string{"spec.kubelet.imageGCLowThresholdPercent", "imageGCHighThresholdPercent is not set, so it is 85", "set imageGCHighThresholdPercent above 85"}},
+		"a low threshold above":        {change: kubelet(v1.KubeletConfiguration{ImageGCHighThresholdPercent: new(int32(50)), ImageGCLowThresholdPercent: new(int32(60))}), want: []string{"spec.kubelet.imageGCLowThresholdPercent", "less than imageGCHighThresholdPercent, which is 50"}},
+		"the other one in user data": {change: func(c *v1.EC2NodeClass) {
+			c.Spec.Kubelet = &v1.KubeletConfiguration{ImageGCHighThresholdPercent: new(int32(70))}
+			c.Spec.UserData = new("spec: {kubelet: {config: {imageGCLowThresholdPercent: 50}}}")
+		}},
+		"the user's own image": {change: func(c *v1.EC2NodeClass) {
+			c.Spec.Kubelet = &v1.KubeletConfiguration{ImageGCHighThresholdPercent: new(int32(70))}
+			c.Spec.AMIFamily, c.Spec.AMISelectorTerms = new(v1.AMIFamilyCustom), []v1.AMISelectorTerm{{ID: "ami-1"}}
+		}},
+		"a mixed subnet term": {change: func(c *v1.EC2NodeClass) { c.Spec.SubnetSelectorTerms[0].ID = "subnet-1" }, warn: "spec.subnetSelectorTerms[0]: id counts"},
+		"a mixed group term":  {change: func(c *v1.EC2NodeClass) { c.Spec.SecurityGroupSelectorTerms[0].Name = "a" }, warn: "spec.securityGroupSelectorTerms[0]: name counts"},
 		"a mixed image term": {change: func(c *v1.EC2NodeClass) {
 			c.Spec.AMISelectorTerms = []v1.AMISelectorTerm{{SSMParameter: "/a", Tags: map[string]string{"a": "b"}}}
 		}, warn: "spec.amiSelectorTerms[0]: ssmParameter counts"},

@@ -104,6 +104,8 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 		"a device without ebs is passed over":            {"m5.large", al2023, standard, disks(awsv1.BlockDeviceMapping{DeviceName: new("/dev/xvda")}), capacity(res.EphemeralStorage), 20 * gib},
 		"Windows has 50Gi":                               {"m5.large", win, standard, nil, capacity(res.EphemeralStorage), 50 * gib},
 		"RAID0 uses the instance store":                  {"m5d.large", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 75_000_000_000},
+		"RAID0 is nothing to disks that are not of NVMe": {"x1.16xlarge", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 20 * gib},
+		"but a custom image may join them":               {"x1.16xlarge", custom, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 1920_000_000_000},
 		"RAID0 is nothing to Windows":                    {"m5d.large", win, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 50 * gib},
 		"RAID0 without instance store uses the disk":     {"m5.large", al2023, standard, func(s *awsv1.EC2NodeClassSpec) { s.InstanceStorePolicy = new(awsv1.InstanceStorePolicyRAID0) }, capacity(res.EphemeralStorage), 20 * gib},
 		"m5.large runs 29 pods":                          {"m5.large", al2023, standard, nil, capacity(res.Pods), 29},
@@ -122,6 +124,7 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 		"branch interfaces need trunking":                {"m5.large", al2023, standard, nil, capacity(awsv1.ResourceAWSPodENI), 9},
 		"t3 can't trunk":                                 {"t3.large", al2023, standard, nil, capacity(awsv1.ResourceAWSPodENI), 0},
 		"NVIDIA GPUs":                                    {"g5.12xlarge", al2023, standard, nil, capacity(awsv1.ResourceNVIDIAGPU), 4},
+		"a fraction of a GPU is none":                    {"g6f.large", al2023, standard, nil, capacity(awsv1.ResourceNVIDIAGPU), 0},
 		"AMD GPUs":                                       {"g4ad.8xlarge", al2023, standard, nil, capacity(awsv1.ResourceAMDGPU), 2},
 		"Gaudi":                                          {"dl1.24xlarge", al2, standard, nil, capacity(awsv1.ResourceHabanaGaudi), 8},
 		"neuron devices":                                 {"trn1.32xlarge", al2023, standard, nil, capacity(awsv1.ResourceAWSNeuron), 16},
@@ -153,6 +156,41 @@ func TestPartsOfCapacityAndAllocatable(t *testing.T) {
 				t.Errorf("%s %s of %s is %d, want %d", c.what.of, c.what.key, c.instanceType, got, c.want)
 			}
 		})
+	}
+}
+
+func TestVolumesOfTheInstanceAreTakenOffWhatPodsAttach(t *testing.T) {
+	disks := func(devices ...string) func(*awsv1.EC2NodeClassSpec) {
+		return func(s *awsv1.EC2NodeClassSpec) {
+			for _, d := range devices {
+				s.BlockDeviceMappings = append(s.BlockDeviceMappings, awsv1.BlockDeviceMapping{DeviceName: &d, EBS: &awsv1.BlockDevice{}})
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		instanceType string
+		family       awsv1.AMIFamily
+		edit         func(*awsv1.EC2NodeClassSpec)
+		want         int64
+	}{
+		"the family's":                    {"m5.large", awsv1.AMIFamilyAL2023, nil, 25},
+		"the family's two":                {"m5.large", awsv1.AMIFamilyBottlerocket, nil, 24},
+		"the class's one":                 {"m5.large", awsv1.AMIFamilyAL2023, disks("/dev/xvda"), 25},
+		"the class's three":               {"m5.large", awsv1.AMIFamilyAL2023, disks("/dev/xvda", "/dev/xvdb", "/dev/xvdc"), 23},
+		"the image's root besides":        {"m5.large", awsv1.AMIFamilyAL2023, disks("/dev/xvdb"), 24},
+		"Bottlerocket's two and one more": {"m5.large", awsv1.AMIFamilyBottlerocket, disks("/dev/xvdb", "/dev/xvdc"), 23},
+		"of Windows":                      {"m5.large", awsv1.AMIFamilyWindows2022, disks("/dev/sda1", "xvdf"), 24},
+		"of a custom image":               {"m5.large", awsv1.AMIFamilyCustom, disks("/dev/sda1", "/dev/sdf"), 24},
+		"nothing known of it":             {"m5.large", awsv1.AMIFamilyCustom, nil, 25},
+		"with a limit of volumes alone":   {"m7i.large", awsv1.AMIFamilyAL2023, disks("/dev/xvda", "/dev/xvdb"), 30},
+		"a device without ebs": {"m5.large", awsv1.AMIFamilyAL2023, func(s *awsv1.EC2NodeClassSpec) {
+			s.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvdb")}}
+		}, 25},
+	} {
+		s := shape(t, c.instanceType, c.family, standard, c.edit)
+		if got := s.Type.AttachLimits[ebsDriver]; got != c.want {
+			t.Errorf("%s: %s attaches %d volumes of pods, want %d", name, c.instanceType, got, c.want)
+		}
 	}
 }
 

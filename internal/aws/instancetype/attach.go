@@ -19,12 +19,27 @@ func (c *Config) attachLimits(t *ec2facts.Type) res.List {
 	if t.EBS.MaxAttachments <= 0 {
 		return nil
 	}
-	own := 1
-	if c.Family == awsv1.AMIFamilyBottlerocket {
-		own = 2 // the system's and that of containers
-	}
+	own := c.Volumes
 	if t.EBS.AttachmentKind != "dedicated" {
 		own++
 	}
 	return res.List{ebsDriver: int64(max(1, t.EBS.MaxAttachments-own))}
+}
+
+// volumesOf is how many volumes an instance is launched with: those that the class lists, and those of the family's images that
+// it does not list. A custom image has one at least.
+func volumesOf(mappings []awsv1.BlockDeviceMapping, family awsv1.AMIFamily) int {
+	devices := map[string]bool{}
+	switch {
+	case family == awsv1.AMIFamilyBottlerocket:
+		devices["/dev/xvda"], devices["/dev/xvdb"] = true, true // the system's and that of containers
+	case family != awsv1.AMIFamilyCustom:
+		devices[ephemeralDevice(family)] = true
+	}
+	for i := range mappings {
+		if m := &mappings[i]; m.DeviceName != nil && m.EBS != nil {
+			devices[*m.DeviceName] = true
+		}
+	}
+	return max(1, len(devices))
 }

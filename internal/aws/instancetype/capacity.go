@@ -24,6 +24,8 @@ func (c *Config) capacity(t *ec2facts.Type) res.List {
 		awsv1.ResourceEFA:           c.efa(t),
 		awsv1.ResourceAWSPodENI:     0,
 	}
+	// A fraction of a GPU (GPU.Logical without GPU.Count) is none: a pod that asks for one expects a whole one, the cheapest
+	// type would be the smallest fraction, and the drivers of the published images do not know them.
 	switch t.GPU.Maker {
 	case "NVIDIA":
 		out[awsv1.ResourceNVIDIAGPU] = int64(t.GPU.Count)
@@ -79,13 +81,20 @@ func flatMemory(t *ec2facts.Type, share float64) int64 {
 	return max(0, stated-overhead*mib)
 }
 
-// storage is the ephemeral storage in bytes. EC2 states instance store in decimal gigabytes. The images of Windows leave it
-// alone; with a custom image, the user's own start-up code is taken to do what the class says.
+// storage is the ephemeral storage in bytes. EC2 states instance store in decimal gigabytes.
 func (c *Config) storage(t *ec2facts.Type) int64 {
-	if c.RAID0 && t.Disks.TotalGB > 0 && !c.Family.IsWindows() {
+	if c.onInstanceStore(t) {
 		return int64(t.Disks.TotalGB) * 1_000_000_000
 	}
 	return c.Disk
+}
+
+// onInstanceStore reports whether ephemeral storage is on the type's instance store. The images of EKS and Bottlerocket
+// join disks of NVMe only, and those of Windows none; with a custom image, the user's own start-up code is taken to do what
+// the class says.
+// Source: awslabs/amazon-eks-ami, setup-local-disks; bottlerocket.dev, apiclient ephemeral-storage.
+func (c *Config) onInstanceStore(t *ec2facts.Type) bool {
+	return c.RAID0 && t.Disks.TotalGB > 0 && !c.Family.IsWindows() && (c.Family == awsv1.AMIFamilyCustom || t.Disks.HasNVMe())
 }
 
 // pods is how many pods the kubelet will accept.

@@ -47,6 +47,8 @@ type Config struct {
 	EvictStorage Threshold
 	// Disk is the size in bytes of the volume that holds the pods' ephemeral storage.
 	Disk int64
+	// Volumes is how many volumes an instance is launched with.
+	Volumes int
 	// RAID0 puts ephemeral storage onto the instance store where there is one.
 	RAID0 bool
 	// Interfaces are the explicit network interfaces, none for the usual single one.
@@ -113,7 +115,7 @@ func ConfigOf(class *awsv1.EC2NodeClass, options Options) (Config, error) {
 	if spec.IPPrefixCount != nil {
 		c.Prefixes = int(*spec.IPPrefixCount)
 	}
-	c.Disk = diskOf(spec.BlockDeviceMappings, c.Family)
+	c.Disk, c.Volumes = diskOf(spec.BlockDeviceMappings, c.Family), volumesOf(spec.BlockDeviceMappings, c.Family)
 	if c.Family.IsWindows() {
 		// Source: the kubelet's defaults, Kubernetes documentation, node-pressure eviction.
 		c.EvictMemory = Threshold{Bytes: 500 * mib}

@@ -121,7 +121,7 @@ func (p published) allocatable(t *ec2facts.Type, least map[string]int64) [4]int6
 
 	disk := int64(20 * gi)
 	switch {
-	case p.raid0 && !windows && t.Disks.TotalGB > 0:
+	case p.raid0 && !windows && t.Disks.TotalGB > 0 && (p.family == awsv1.AMIFamilyCustom || t.Disks.NVMe == "required" || t.Disks.NVMe == "supported"):
 		disk = int64(t.Disks.TotalGB) * 1e9
 	case p.volume > 0:
 		disk = p.volume * gi

@@ -121,7 +121,7 @@ func instanceLabels(t *ec2facts.Type, out *terms) {
 	if t.EBS.Optimized == ec2facts.ByDefault {
 		bandwidth = positive(t.EBS.MaxMbps)
 	}
-	if t.Disks.NVMe != "" && t.Disks.NVMe != ec2facts.Unsupported {
+	if t.Disks.HasNVMe() {
 		nvme = positive(t.Disks.TotalGB)
 	}
 	out.is(awsv1.LabelInstanceFamily, family)

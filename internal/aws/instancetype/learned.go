@@ -6,6 +6,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
+	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
@@ -24,6 +25,7 @@ type Extra map[string]map[string][]extra
 // extra is what nodes of one type keep, and what they leave.
 type extra struct {
 	name     string
+	local    bool // ephemeral storage is on the instance store
 	capacity int64
 	amount   int64
 	left     int64
@@ -58,7 +60,10 @@ func (c *Config) extraOf(s *Snapshot, image *awsv1.AMI, resource string) []extra
 		}
 		capacity := c.capacity(&s.Types[i])
 		c.remember(image.ID, name, capacity)
-		out = append(out, extra{name, capacity[resource], max(0, capacity[resource]-c.overhead(&s.Types[i], capacity)[resource]-left), left})
+		out = append(out, extra{
+			name: name, local: c.onInstanceStore(&s.Types[i]), capacity: capacity[resource], left: left,
+			amount: max(0, capacity[resource]-c.overhead(&s.Types[i], capacity)[resource]-left),
+		})
 	}
 	slices.SortFunc(out, func(a, b extra) int {
 		return cmp.Or(cmp.Compare(a.capacity, b.capacity), cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name))
@@ -80,12 +85,24 @@ func ceiling(seen []extra) (most int64, same bool) {
 	return most, len(capacities) > 1
 }
 
+// sameDisks are the nodes whose ephemeral storage is of the same kind: all on the instance store, or all on volumes.
+func sameDisks(seen []extra, local bool) []extra {
+	return slices.DeleteFunc(slices.Clone(seen), func(e extra) bool { return e.local != local })
+}
+
 // withExtra adds what nodes of the type kept to the overhead. Of a type that no node was of, it is taken for what the largest smaller
 // nodes kept: what is reserved grows with a node, if it is not the same for all. Smaller ones than any that was seen
-// keep their part of it. Pods are not reserved: where nodes of different size take just as many, all will.
-func (c *Config) withExtra(image, name string, capacity, overhead res.List) res.List {
+// keep their part of it. Pods are not reserved: where nodes of different size take just as many, all will. What is kept of
+// an instance store says nothing of a volume, and the other way round.
+func (c *Config) withExtra(image string, t *ec2facts.Type, capacity, overhead res.List) res.List {
 	for resource, seen := range c.Extra[image] {
-		if at := slices.IndexFunc(seen, func(e extra) bool { return e.name == name }); at >= 0 {
+		if resource == res.EphemeralStorage {
+			seen = sameDisks(seen, c.onInstanceStore(t))
+			if len(seen) == 0 {
+				continue
+			}
+		}
+		if at := slices.IndexFunc(seen, func(e extra) bool { return e.name == t.Name }); at >= 0 {
 			overhead[resource] += seen[at].amount
 			continue
 		}

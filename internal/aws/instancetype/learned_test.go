@@ -60,6 +60,20 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 			t.Errorf("%s leaves %d millicores in place of %d: of another image, or class", name, is, was)
 		}
 	}
+	// What is short of an instance store says nothing of volumes.
+	cfg.RAID0 = true
+	disk := func(name string) int64 { return left(name)[res.EphemeralStorage] }
+	volume, larger := disk("m5.large"), disk("d2.2xlarge")
+	book.LearnLeft("d2.xlarge", "ami-1", "7", res.EphemeralStorage, 17*gib, disk("d2.xlarge"))
+	cfg.Learned = book.Snapshot()
+	cfg.Extra = instancetype.ExtraOf(s, cfg)
+	if got := disk("m5.large"); got != volume {
+		t.Errorf("after a node of d2.xlarge, m5.large has %d of %d bytes of ephemeral storage left", got, volume)
+	}
+	if disk("d2.xlarge") != 17*gib || disk("d2.2xlarge") >= larger {
+		t.Errorf("d2.xlarge has %d, d2.2xlarge %d of %d bytes left, want 17 GiB, and less", disk("d2.xlarge"), disk("d2.2xlarge"), larger)
+	}
+	cfg.RAID0 = false
 	// A kubelet's number of pods is the same on all nodes.
 	planned := before["m5.4xlarge"][res.Pods]
 	book.LearnLeft("m5.4xlarge", "ami-1", "7", res.Pods, 110, planned)

@@ -58,7 +58,7 @@ func NewShape(t *ec2facts.Type, zones []string, c Config) Shape {
 			Name:         t.Name,
 			Requirements: labels,
 			Capacity:     capacity,
-			Overhead:     c.withExtra(ami.ID, t.Name, capacity, c.overhead(t, capacity)),
+			Overhead:     c.withExtra(ami.ID, t, capacity, c.overhead(t, capacity)),
 			AttachLimits: c.attachLimits(t),
 		},
 		Zones: zones, UsageClasses: t.UsageClasses, VCPUs: t.VCPUs, Strategies: t.PlacementStrategies,

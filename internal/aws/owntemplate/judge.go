@@ -1,6 +1,7 @@
 package owntemplate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -137,8 +138,8 @@ func fieldsOf(k *awsv1.KubeletConfiguration) map[string]any {
 }
 
 // rootVolume is the volume that ephemeral storage is on.
-func rootVolume(gib int64) awsv1.BlockDeviceMapping {
+func rootVolume(device string, gib int64) awsv1.BlockDeviceMapping {
 	return awsv1.BlockDeviceMapping{
-		DeviceName: new("root"), RootVolume: true, EBS: &awsv1.BlockDevice{VolumeSize: resource.NewQuantity(gib<<30, resource.BinarySI)},
+		DeviceName: new(cmp.Or(device, "root")), RootVolume: true, EBS: &awsv1.BlockDevice{VolumeSize: resource.NewQuantity(gib<<30, resource.BinarySI)},
 	}
 }

@@ -126,8 +126,16 @@ func (t *Template) Class(class *awsv1.EC2NodeClass, root string, disks map[strin
 	}
 	// One plain interface: what asks for others can't be launched from such a template.
 	spec.NetworkInterfaces = []awsv1.NetworkInterface{{InterfaceType: awsv1.InterfaceTypeInterface}}
-	if size := t.ephemeral(root, disks); size > 0 {
-		spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{rootVolume(size)}
+	if device, size := t.ephemeral(root, disks); size > 0 {
+		spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{rootVolume(device, size)}
+		all := map[string]int64{}
+		maps.Copy(all, disks)
+		maps.Copy(all, t.Disks)
+		for _, other := range sortedKeys(all) {
+			if other != device {
+				spec.BlockDeviceMappings = append(spec.BlockDeviceMappings, awsv1.BlockDeviceMapping{DeviceName: &other, EBS: &awsv1.BlockDevice{}})
+			}
+		}
 	}
 	return out
 }
@@ -135,24 +143,24 @@ func (t *Template) Class(class *awsv1.EC2NodeClass, root string, disks map[strin
 // bottlerocketData is the device of the volume that Bottlerocket keeps pods' storage on.
 const bottlerocketData = "/dev/xvdb"
 
-// ephemeral is the size in GiB of the volume with the pods' storage, 0 where it is not known.
-func (t *Template) ephemeral(root string, disks map[string]int64) int64 {
-	device := root
+// ephemeral is the volume with the pods' storage, by device, and its size in GiB, 0 where it is not known.
+func (t *Template) ephemeral(root string, disks map[string]int64) (device string, gib int64) {
+	device = root
 	if t.Told.Family == awsv1.AMIFamilyBottlerocket {
 		device = bottlerocketData
 	}
 	if size := t.Disks[device]; size > 0 {
-		return size
+		return device, size
 	}
 	if size := disks[device]; size > 0 {
-		return size
+		return device, size
 	}
 	if len(t.Disks) == 1 && device == "" {
-		for _, size := range t.Disks {
-			return size
+		for only, size := range t.Disks {
+			return only, size
 		}
 	}
-	return 0
+	return device, 0
 }
 
 // sortedKeys are the keys of a map in order.

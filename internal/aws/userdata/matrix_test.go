@@ -133,7 +133,7 @@ func meant(in userdata.Input) *boot.Kubelet {
 	if in.Cluster.DNSIP != "" {
 		k.ClusterDNS = []string{in.Cluster.DNSIP}
 	}
-	if in.Family == awsv1.AMIFamilyAL2023 {
+	if in.Family == awsv1.AMIFamilyAL2023 || in.Family.IsWindows() {
 		k.ServiceCIDR = in.Cluster.ServiceCIDR
 	}
 	c := in.Kubelet

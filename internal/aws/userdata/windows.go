@@ -31,6 +31,9 @@ func windows(in Input) (string, error) {
 	if ip := dnsIP(in); ip != "" {
 		call = append(call, "-DNSClusterIP "+powershellQuote(ip))
 	}
+	if in.Cluster.ServiceCIDR != "" { // else the script guesses it from the instance's address
+		call = append(call, "-ServiceCIDR "+powershellQuote(in.Cluster.ServiceCIDR))
+	}
 	lines := []string{"<powershell>"}
 	if own != "" {
 		lines = append(lines, own)

@@ -100,9 +100,12 @@ type Disks struct {
 	Count      int    `json:"count"`
 	EachGB     int    `json:"eachGB,omitempty"`
 	Kind       string `json:"kind,omitempty"` // ssd, hdd
-	NVMe       string `json:"nvme,omitempty"`
+	NVMe       string `json:"nvme,omitempty"` // required, supported, unsupported
 	Encryption string `json:"encryption,omitempty"`
 }
+
+// HasNVMe reports whether there are disks of NVMe.
+func (d *Disks) HasNVMe() bool { return d.TotalGB > 0 && (d.NVMe == Required || d.NVMe == Supported) }
 
 // EBS limits. Throughput is in MB/s.
 type EBS struct {

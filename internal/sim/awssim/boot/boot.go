@@ -187,10 +187,26 @@ func (b *Booter) admit(i world.Instance, k *Kubelet) error {
 	if strip(k.CA) != strip(c.CA) {
 		return fmt.Errorf("the kubelet does not trust the API server of cluster %s: the user data has another certificate authority", c.Name)
 	}
+	if k.GuessCIDR {
+		k.ServiceCIDR = guessedCIDR(i)
+		b.logf(i.ID, "-ServiceCIDR is not given with the endpoint and the CA; the bootstrap script guesses %s", k.ServiceCIDR)
+		if k.ServiceCIDR != c.ServiceIPv4CIDR {
+			return fmt.Errorf("pods reach no service: the bootstrap script guesses the service CIDR %s, cluster %s has %s", k.ServiceCIDR, c.Name, c.ServiceIPv4CIDR)
+		}
+	}
 	if k.ServiceCIDR != "" && k.ServiceCIDR != c.ServiceIPv4CIDR && k.ServiceCIDR != c.ServiceIPv6CIDR {
 		return fmt.Errorf("the user data has the service CIDR %s, cluster %s has %s%s", k.ServiceCIDR, c.Name, c.ServiceIPv4CIDR, c.ServiceIPv6CIDR)
 	}
 	return nil
+}
+
+// guessedCIDR is the service CIDR that EKS gives a cluster whose VPC has such addresses, if nobody chose another.
+// Source: Amazon EKS User Guide, optimized Windows AMIs, bootstrap script configuration parameters.
+func guessedCIDR(i world.Instance) string {
+	if strings.HasPrefix(i.PrivateIP.String(), "10.") {
+		return "172.20.0.0/16"
+	}
+	return "10.100.0.0/16"
 }
 
 func sameEndpoint(a, b string) bool {

@@ -43,7 +43,7 @@ func newLab(t *testing.T, change func(*boot.Options)) *lab {
 	clock := world.NewManualClock(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 	w, err := world.NewDefault(world.Options{
 		Seed: 3, Clock: clock, ClusterName: "demo", OnDemandDepth: 100, SpotDepth: 100,
-		Types: []string{"m5.large", "m5d.large", "m6g.large", "g5.xlarge", "c5.4xlarge"}, PendingTime: time.Second, BootTime: 2 * time.Second, ShutdownTime: time.Second,
+		Types: []string{"m5.large", "m5d.large", "m6g.large", "g5.xlarge", "c5.4xlarge", "d2.xlarge"}, PendingTime: time.Second, BootTime: 2 * time.Second, ShutdownTime: time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +190,11 @@ func TestUserDataMakesTheNode(t *testing.T) {
 			shape{"", "", "", "cpu=2 memory=7727Mi pods=29 disk=73242187Ki"},
 		},
 		{
+			"AL2023: disks that are not of NVMe are left alone", world.FamilyAL2023, "d2.xlarge",
+			nodeConfig(fullCluster, "  instance:\n    localStorage:\n      strategy: RAID0\n"),
+			shape{"", "", "", "cpu=4 memory=30574Mi pods=58 disk=20893676Ki"},
+		},
+		{
 			"AL2: bootstrap script with quoted kubelet arguments", world.FamilyAL2, "m5.large",
 			mime("text/x-shellscript; charset=\"us-ascii\"", "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1\n"+
 				"/etc/eks/bootstrap.sh 'demo' --apiserver-endpoint '"+endpoint+"' --b64-cluster-ca '"+ca+"' \\\n--dns-cluster-ip '172.20.0.10' \\\n--use-max-pods false \\\n"+
@@ -314,6 +319,8 @@ func TestWrongUserDataNeverJoins(t *testing.T) {
 		{"TOML about something else", world.FamilyBottlerocket, "[settings.motd]\n", "no settings.kubernetes"},
 		{"a setting that does not exist", world.FamilyBottlerocket, bottlerocketBase + "max-pod = 3\n", "settings.kubernetes.max-pod"},
 		{"a setting of the wrong type", world.FamilyBottlerocket, bottlerocketBase + "max-pods = \"3\"\n", "whole number"},
+		{"a reservation that Bottlerocket does not know", world.FamilyBottlerocket, bottlerocketBase + "[settings.kubernetes.system-reserved]\npid = \"500\"\n", "system-reserved.pid must be one of cpu"},
+		{"a threshold of all", world.FamilyBottlerocket, bottlerocketBase + "[settings.kubernetes.eviction-hard]\n\"memory.available\" = \"100%\"\n", "must be a percentage from 0 to below 100"},
 		{"no certificate", world.FamilyBottlerocket, strings.Replace(bottlerocketBase, "cluster-certificate", "server-certificate", 1), "cluster-certificate is missing"},
 		{"another table", world.FamilyBottlerocket, bottlerocketBase + "[extra]\n", "only settings"},
 	} {

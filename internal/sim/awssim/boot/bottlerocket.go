@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,9 +57,9 @@ func readBottlerocket(userData []byte, release string) (*Kubelet, error) {
 	k.ClusterDNS = t.list("cluster-dns-ip")
 	k.MaxPods = t.whole("max-pods")
 	k.Labels = t.texts("node-labels")
-	k.KubeReserved, k.SystemReserved = t.texts("kube-reserved"), t.texts("system-reserved")
-	k.EvictionHard = t.texts("eviction-hard")
-	k.EvictionSoft, k.EvictionGrace = t.texts("eviction-soft"), t.texts("eviction-soft-grace-period")
+	k.KubeReserved, k.SystemReserved = t.reserved("kube-reserved"), t.reserved("system-reserved")
+	k.EvictionHard, k.EvictionSoft = t.thresholds("eviction-hard"), t.thresholds("eviction-soft")
+	k.EvictionGrace = t.texts("eviction-soft-grace-period")
 	k.EvictionMaxPodGrace = t.whole("eviction-max-pod-grace-period")
 	k.ImageGCHigh, k.ImageGCLow = t.given("image-gc-high-threshold-percent"), t.given("image-gc-low-threshold-percent")
 	k.CPUCFSQuota = t.yesNo("cpu-cfs-quota-enforced")
@@ -188,6 +189,31 @@ func (t *tomlReader) texts(key string) map[string]string {
 			t.fail(key+"."+k, "a string", v)
 		}
 		out[k] = s
+	}
+	return out
+}
+
+// reserved are amounts of those resources that can be reserved.
+// Source: bottlerocket-os/bottlerocket-settings-sdk, KubernetesReservedResourceKey.
+func (t *tomlReader) reserved(key string) map[string]string {
+	out := t.texts(key)
+	for name, text := range out {
+		if name != "cpu" && name != "memory" && name != "ephemeral-storage" {
+			t.fail(key+"."+name, "one of cpu, memory and ephemeral-storage", text)
+		}
+	}
+	return out
+}
+
+// thresholds are amounts, or percentages from 0 to below 100.
+// Source: bottlerocket-os/bottlerocket-settings-sdk, KubernetesThresholdValue.
+func (t *tomlReader) thresholds(key string) map[string]string {
+	out := t.texts(key)
+	for signal, text := range out {
+		share, ok := strings.CutSuffix(text, "%")
+		if p, err := strconv.ParseFloat(share, 32); ok && (err != nil || !(p >= 0 && p < 100)) {
+			t.fail(key+"."+signal, "a percentage from 0 to below 100", text)
+		}
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func instanceOf(i world.Instance, image world.Image, t *ec2facts.Type, guestMiB 
 			m.EFA++
 		}
 	}
-	if raid0 && t.Disks.TotalGB > 0 {
+	if raid0 && t.Disks.HasNVMe() { // the images join no other disks
 		m.DiskKiB = int64(t.Disks.TotalGB) * 1e9 / kib
 		return m
 	}

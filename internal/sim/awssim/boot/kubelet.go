@@ -19,6 +19,8 @@ type Kubelet struct {
 	CA          string // base64 PEM
 	ServiceCIDR string
 	ClusterDNS  []string
+	// GuessCIDR says that the image takes the service CIDR from the instance's address.
+	GuessCIDR bool
 
 	Labels map[string]string
 	Taints []corev1.Taint

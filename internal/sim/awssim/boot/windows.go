@@ -96,6 +96,7 @@ func (k *Kubelet) windowsBootstrap(words []psWord) error {
 	}
 	k.ClusterName, k.Endpoint, k.CA = given["EKSClusterName"], given["APIServerEndpoint"], given["Base64ClusterCA"]
 	k.ServiceCIDR = given["ServiceCIDR"]
+	k.GuessCIDR = k.ServiceCIDR == "" && k.Endpoint != "" && k.CA != "" // else the script asks EKS for all three
 	if ip := given["DNSClusterIP"]; ip != "" {
 		k.ClusterDNS = []string{ip}
 	}

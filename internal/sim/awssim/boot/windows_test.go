@@ -77,6 +77,31 @@ func TestUserDataMakesAWindowsNode(t *testing.T) {
 	}
 }
 
+func TestWindowsGuessesTheServiceCIDRThatItIsNotTold(t *testing.T) {
+	const other = "192.168.128.0/17"
+	for what, tt := range map[string]struct {
+		cidr, userData string
+		joins          bool
+	}{
+		"told":                      {other, powershell(windowsCall + " -ServiceCIDR '" + other + "'"), true},
+		"told another":              {other, powershell(windowsCall + " -ServiceCIDR 10.0.0.0/16"), false},
+		"not told":                  {other, powershell(windowsCall), false},
+		"not told, and guesses it":  {cidr, powershell(windowsCall), true},
+		"not told, and asks EKS":    {other, powershell(windowsScript + "& $EKSBootstrapScriptFile -EKSClusterName demo"), true},
+		"asks EKS for lack of a CA": {other, powershell(windowsScript + "& $EKSBootstrapScriptFile -EKSClusterName demo -APIServerEndpoint " + endpoint), true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := newLab(t, nil)
+			l.world.SetCluster(world.Cluster{Name: "demo", Endpoint: endpoint, CA: ca, Version: "1.36", ServiceIPv4CIDR: tt.cidr})
+			i := l.launch(world.FamilyWindows, world.VariantStandard, "m5.large", tt.userData, nil)
+			l.settle()
+			if joined := len(l.nodes()) == 1; joined != tt.joins {
+				t.Errorf("joined: %t; boot log:\n%s", joined, l.log(i.ID))
+			}
+		})
+	}
+}
+
 func TestWrongUserDataNeverJoinsFromWindows(t *testing.T) {
 	for what, tt := range map[string]struct{ userData, want string }{
 		"no user data":                            {"", "no user data"},

@@ -17,6 +17,8 @@ type Reservation struct {
 	Kind          string            `json:"kind,omitempty"`          // default or capacity-block
 	MatchCriteria string            `json:"matchCriteria,omitempty"` // open or targeted
 	Interruptible bool              `json:"interruptible,omitempty"`
+	Platform      string            `json:"platform,omitempty"` // Linux/UNIX, Windows, …
+	Tenancy       string            `json:"tenancy,omitempty"`  // default or dedicated
 	OwnerID       string            `json:"ownerId,omitempty"`
 	End           time.Time         `json:"end,omitzero"`    // none: until it is cancelled
 	State         string            `json:"state,omitempty"` // shown only
@@ -28,7 +30,7 @@ func (h *Handler) showReservation(r *world.Reservation) Reservation {
 	instances, _ := h.world.ReservationInstances(r.ID) // one that is gone has none
 	return Reservation{
 		ID: r.ID, InstanceType: r.Type, Zone: r.Zone, Total: r.Total, Available: r.Available, Kind: r.Kind, MatchCriteria: r.MatchCriteria,
-		Interruptible: r.Interruptible, OwnerID: r.OwnerID, End: r.End, State: r.State, Tags: r.Tags, Instances: instances,
+		Interruptible: r.Interruptible, Platform: r.Platform, Tenancy: r.Tenancy, OwnerID: r.OwnerID, End: r.End, State: r.State, Tags: r.Tags, Instances: instances,
 	}
 }
 
@@ -50,7 +52,7 @@ func (h *Handler) postReservation(r *http.Request) (any, error) {
 	}
 	made, err := h.world.AddReservation(world.Reservation{
 		ID: in.ID, Type: in.InstanceType, Zone: in.Zone, Total: in.Total, Kind: in.Kind, MatchCriteria: in.MatchCriteria,
-		Interruptible: in.Interruptible, OwnerID: in.OwnerID, End: in.End, Tags: in.Tags,
+		Interruptible: in.Interruptible, Platform: in.Platform, Tenancy: in.Tenancy, OwnerID: in.OwnerID, End: in.End, Tags: in.Tags,
 	})
 	if err != nil {
 		return nil, badRequest("%v", err)

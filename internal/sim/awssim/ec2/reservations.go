@@ -45,12 +45,12 @@ var reservationFilters = filterable[world.Reservation]{
 		"availability-zone":       one(func(r *world.Reservation) string { return r.Zone }),
 		"end-date":                one(func(r *world.Reservation) string { return stamp(r.End) }),
 		"instance-match-criteria": one(func(r *world.Reservation) string { return r.MatchCriteria }),
-		"instance-platform":       one(func(*world.Reservation) string { return linux }),
+		"instance-platform":       one(func(r *world.Reservation) string { return r.Platform }),
 		"instance-type":           one(func(r *world.Reservation) string { return r.Type }),
 		"owner-id":                one(func(r *world.Reservation) string { return r.OwnerID }),
 		"start-date":              one(func(r *world.Reservation) string { return stamp(r.Start) }),
 		"state":                   one(func(r *world.Reservation) string { return r.State }),
-		"tenancy":                 one(func(*world.Reservation) string { return "default" }),
+		"tenancy":                 one(func(r *world.Reservation) string { return r.Tenancy }),
 	},
 	tags: func(r *world.Reservation) map[string]string { return r.Tags },
 }
@@ -71,7 +71,7 @@ func (s *service) describeCapacityReservations(_ *wire.Request, in *describeCapa
 		}
 		out.Reservations = append(out.Reservations, capacityReservation{
 			ID: r.ID, ARN: s.arn("capacity-reservation/" + r.ID), OwnerID: r.OwnerID, Zone: r.Zone, ZoneID: s.world.ZoneID(r.Zone),
-			InstanceType: r.Type, Platform: linux, MatchCriteria: r.MatchCriteria, Tenancy: "default", Total: r.Total, Available: r.Available,
+			InstanceType: r.Type, Platform: r.Platform, MatchCriteria: r.MatchCriteria, Tenancy: r.Tenancy, Total: r.Total, Available: r.Available,
 			State: r.State, Kind: r.Kind, Interruptible: r.Interruptible, CreateDate: stamp(r.Created), StartDate: stamp(r.Start),
 			EndDate: stamp(r.End), EndDateType: ends, Tags: tagItems(r.Tags),
 		})

@@ -15,6 +15,8 @@ type Reservation struct {
 	MatchCriteria           string // open or targeted
 	Kind                    string // default or CapacityBlock
 	Interruptible           bool
+	Platform                string    // Linux/UNIX, Windows, …
+	Tenancy                 string    // default or dedicated
 	Created, Start, End     time.Time // End zero: until cancelled
 	State                   string    // active, expired, cancelled, pending, …
 	Tags                    map[string]string
@@ -26,6 +28,28 @@ type Reservation struct {
 //
 // Source: EC2 User Guide, "How Capacity Blocks work".
 const reclaimBefore = 30 * time.Minute
+
+// Platforms of images and reservations, as reservations word them.
+const (
+	PlatformLinux   = "Linux/UNIX"
+	PlatformWindows = "Windows"
+)
+
+// platform is that of the image that is launched.
+func (l *launch) platform() string {
+	if l.image.Platform == "windows" {
+		return PlatformWindows
+	}
+	return PlatformLinux
+}
+
+// tenancy is that of the instances to launch.
+func (l *launch) tenancy() string {
+	if p := l.data.Placement; p != nil && p.Tenancy != "" {
+		return p.Tenancy
+	}
+	return "default"
+}
 
 // InterruptibleMarket is the market type of instances out of interruptible reservations.
 const InterruptibleMarket = "interruptible-capacity-reservation"
@@ -62,6 +86,12 @@ func (w *World) AddReservation(r Reservation) (Reservation, error) {
 	}
 	if r.Kind == "" {
 		r.Kind = "default"
+	}
+	if r.Platform == "" {
+		r.Platform = PlatformLinux
+	}
+	if r.Tenancy == "" {
+		r.Tenancy = "default"
 	}
 	if r.State == "" {
 		r.State = "active"
@@ -192,6 +222,10 @@ func (w *World) checkReservationLocked(l *launch) *Error {
 		return Errorf("InvalidParameterValue", "The capacity reservation %s holds %s in %s, not %s in %s.",
 			r.ID, r.Type, r.Zone, l.facts.Name, l.subnet.Zone)
 	}
+	if r.Platform != l.platform() || r.Tenancy != l.tenancy() {
+		return Errorf("InvalidParameterValue", "The capacity reservation %s holds instances of platform %s and tenancy %s, not of %s and %s.",
+			r.ID, r.Platform, r.Tenancy, l.platform(), l.tenancy())
+	}
 	market := ""
 	switch {
 	case r.Kind == CapacityBlock:
@@ -216,7 +250,8 @@ func (w *World) heldForLocked(l *launch) *Reservation {
 	now := w.clock.Now()
 	for _, id := range slices.Sorted(maps.Keys(w.ec2.reservations)) {
 		r := w.ec2.reservations[id]
-		if r.MatchCriteria == "open" && r.Kind == "default" && !r.Interruptible && r.Type == l.facts.Name && r.Zone == l.subnet.Zone && r.available(now) > 0 {
+		if r.MatchCriteria == "open" && r.Kind == "default" && !r.Interruptible && r.Type == l.facts.Name && r.Zone == l.subnet.Zone &&
+			r.Platform == l.platform() && r.Tenancy == l.tenancy() && r.available(now) > 0 {
 			return r
 		}
 	}

@@ -79,6 +79,42 @@ func TestEachKindOfReservationIsAMarketOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestAReservationTakesInstancesOfItsPlatformAndTenancy(t *testing.T) {
+	for name, c := range map[string]struct {
+		platform, tenancy, launched string
+		ok                          bool
+	}{
+		"as by default":                   {ok: true},
+		"another platform":                {platform: PlatformWindows},
+		"another tenancy":                 {tenancy: "dedicated"},
+		"dedicated":                       {tenancy: "dedicated", launched: "dedicated", ok: true},
+		"dedicated out of a default one":  {launched: "dedicated"},
+		"default out of a default one":    {tenancy: "default", launched: "default", ok: true},
+		"Linux out of one for Linux/UNIX": {platform: PlatformLinux, ok: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := testWorld(t, nil)
+			s := setUp(t, w)[0]
+			r, err := w.AddReservation(Reservation{Type: "m5.large", Zone: s.Zone, Total: 5, Platform: c.platform, Tenancy: c.tenancy})
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := reserved(w, r, "")
+			if c.launched != "" {
+				data.Placement = &Placement{Tenancy: c.launched}
+			}
+			if _, err := w.Run(RunRequest{Min: 1, Max: 1, Data: data, SubnetID: s.ID}); (err == nil) != c.ok {
+				t.Errorf("targeted: %v", err)
+			}
+			data.CapacityReservation = &CapacityReservationSpec{Preference: "open"}
+			made, err := w.Run(RunRequest{Min: 1, Max: 1, Data: data, SubnetID: s.ID})
+			if err != nil || (made[0].CapacityReservationID == r.ID) != c.ok {
+				t.Errorf("open: %+v, %v", made, err)
+			}
+		})
+	}
+}
+
 func TestACancelledReservationLeavesItsInstancesOnDemand(t *testing.T) {
 	w, _ := testWorld(t, nil)
 	s := setUp(t, w)[0]

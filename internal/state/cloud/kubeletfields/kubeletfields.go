@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +42,11 @@ func Check(class *awsv1.EC2NodeClass) *Refusal {
 	if found := expressions(k); len(found) > 0 {
 		return &Refusal{ExpressionsDisabled, fmt.Sprintf("spec.kubelet: %s: an expression; Kerf does not evaluate expressions yet (feature gate NodeClassCEL): write a number or a quantity", strings.Join(found, ", "))}
 	}
+	if class.ResolvedAMIFamily() == awsv1.AMIFamilyBottlerocket && class.Spec.LaunchTemplate == nil {
+		if why := bottlerocket(k); why != "" {
+			return &Refusal{Unsupported, why}
+		}
+	}
 	names := slices.Sorted(maps.Keys(k.Others))
 	if len(names) == 0 {
 		return nil
@@ -59,6 +65,33 @@ func Check(class *awsv1.EC2NodeClass) *Refusal {
 		}
 	}
 	return nil
+}
+
+// bottlerocket returns what Bottlerocket has no setting for, empty for nothing. The image refuses all its settings for one such.
+// Source: bottlerocket-os/bottlerocket-settings-sdk, KubernetesReservedResourceKey and KubernetesThresholdValue.
+func bottlerocket(k *awsv1.KubeletConfiguration) string {
+	for _, reserved := range []struct {
+		name string
+		m    map[string]string
+	}{{"kubeReserved", k.KubeReserved}, {"systemReserved", k.SystemReserved}} {
+		for _, key := range slices.Sorted(maps.Keys(reserved.m)) {
+			if key != "cpu" && key != "memory" && key != "ephemeral-storage" {
+				return fmt.Sprintf("spec.kubelet.%s[%s]: Bottlerocket reserves cpu, memory and ephemeral-storage only, and refuses all settings for another: remove it, or use AL2023", reserved.name, key)
+			}
+		}
+	}
+	for _, eviction := range []struct {
+		name string
+		m    map[string]string
+	}{{"evictionHard", k.EvictionHard}, {"evictionSoft", k.EvictionSoft}} {
+		for _, signal := range slices.Sorted(maps.Keys(eviction.m)) {
+			share, ok := strings.CutSuffix(eviction.m[signal], "%")
+			if p, err := strconv.ParseFloat(share, 32); ok && err == nil && p >= 100 {
+				return fmt.Sprintf("spec.kubelet.%s[%s]: Bottlerocket takes percentages below 100%%, and refuses all settings for another: write 0%%, which switches the threshold off too", eviction.name, signal)
+			}
+		}
+	}
+	return ""
 }
 
 //go:embed fields.txt
