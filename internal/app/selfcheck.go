@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,11 +16,15 @@ import (
 // selfCheckEvery is how often the cache is compared with the API. It reads everything once, so it is rare.
 const selfCheckEvery = time.Hour
 
+// selfCheckFirst is when the cache of a new leader is compared for the first time: what it has seen as a standby may be wrong.
+const selfCheckFirst = time.Minute
+
 // lookAgain is how long a difference must last to be told of.
 const lookAgain = 30 * time.Second
 
 // selfCheck compares what decisions are made from with what the API says, and tells of differences: a cache that is wrong
-// is a defect that shows nowhere else until it costs money.
+// is a defect that shows nowhere else until it costs money. A cache that has seen a later state than the API has can't be repaired:
+// the process ends for it.
 type selfCheck struct {
 	cache   *cache.Cache
 	reader  client.Reader
@@ -27,12 +33,14 @@ type selfCheck struct {
 }
 
 // Start runs until ctx ends, on the leader.
+//
+// Errors: that the cache has seen a later state than the API has.
 func (s *selfCheck) Start(ctx context.Context) error {
-	for {
+	for wait := selfCheckFirst; ; wait = selfCheckEvery {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(selfCheckEvery):
+		case <-time.After(wait):
 		}
 		differences, err := s.lasting(ctx)
 		if err != nil {
@@ -42,6 +50,9 @@ func (s *selfCheck) Start(ctx context.Context) error {
 			continue
 		}
 		s.metrics.CacheDrift.Set(float64(len(differences)))
+		if i := slices.IndexFunc(differences, func(d cache.Difference) bool { return d.Earlier }); i >= 0 {
+			return fmt.Errorf("the API has an earlier state than this process has seen, as after a restore of etcd from a backup: %s; the process ends to read the state anew", differences[i])
+		}
 		if len(differences) > 0 {
 			s.log.Error("the cache differs from the API; please report it", "count", len(differences), "first", differences[0].String())
 		}

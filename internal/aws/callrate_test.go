@@ -13,6 +13,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
@@ -49,7 +50,8 @@ func TestAQuietHourCostsFewCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock.Advance(time.Minute)
+	clock.Advance(instancetype.Soon)
+	p.RefreshOnce(t.Context()) // the lists of types and prices are read a second time soon after the start, then twice a day
 	calls.Reset()
 	s.World.ForgetCalls()
 	for minute := range minutes {

@@ -49,6 +49,53 @@ func TestTheInstanceOfAClaimIsFoundByTheNextProcess(t *testing.T) {
 	}
 }
 
+// What EC2 did not answer for claims that are all being deleted is not launched for them later; what it had launched is found.
+func TestAnUnansweredLaunchIsNotSentAgainForDeletedClaims(t *testing.T) {
+	outage := world.Fault{Kind: world.FaultError, Operation: "CreateFleet", Code: "ServiceUnavailable", Status: 503}
+	for _, tc := range []struct {
+		name     string
+		fault    world.Fault
+		launched int
+	}{
+		{"nothing reached EC2", outage, 0},
+		{"only the reply was lost", world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet"}, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := startSim(t, awssim.Options{})
+			class := newClass(s)
+			p, calls := newCountedProvider(t, s, nil)
+			ready(t, p)
+			resolve(t, p, class)
+			fault := s.World.AddFault(tc.fault)
+			claims := newClaims(2)
+			if _, errs := launchAll(t, p, class, claims); len(errs) != 2 {
+				t.Fatalf("%d launches failed, want 2", len(errs))
+			}
+			calls.Reset()
+			if m, err := p.Find(t.Context(), claims[0]); err == nil || cloud.IsNotFound(err) || calls.All()["CreateFleet"] == 0 {
+				t.Errorf("found %+v, %v while another claim of the request still wants its instance, after calls %v", m, err, calls.All())
+			}
+			s.World.RemoveFault(fault)
+			calls.Reset()
+			found := map[string]bool{}
+			for _, c := range []int{1, 0} {
+				switch m, err := p.Find(t.Context(), claims[c]); {
+				case err == nil:
+					found[m.ProviderID] = true
+				case !cloud.IsNotFound(err):
+					t.Error(err)
+				}
+			}
+			if len(found) != tc.launched || len(s.World.Instances()) != tc.launched {
+				t.Errorf("found %v of %d instances, want %d", found, len(s.World.Instances()), tc.launched)
+			}
+			if n := calls.All()["CreateFleet"]; n != 0 {
+				t.Errorf("CreateFleet was called %d times for claims that are being deleted", n)
+			}
+		})
+	}
+}
+
 // TestWhoLooksForAnInstanceMayGiveUpWhileEC2Hangs: the call whose outcome is not known goes on, and the next who looks learns of it.
 func TestWhoLooksForAnInstanceMayGiveUpWhileEC2Hangs(t *testing.T) {
 	s := startSim(t, awssim.Options{})
@@ -57,9 +104,9 @@ func TestWhoLooksForAnInstanceMayGiveUpWhileEC2Hangs(t *testing.T) {
 	ready(t, p)
 	resolve(t, p, class)
 	s.World.AddFault(world.Fault{Kind: world.FaultLostReply, Operation: "CreateFleet", Count: 1})
-	claims := newClaims(1)
-	if _, errs := launchAll(t, p, class, claims); len(errs) != 1 {
-		t.Fatalf("%d launches failed, want 1", len(errs))
+	claims := newClaims(2) // the second one still wants its instance
+	if _, errs := launchAll(t, p, class, claims); len(errs) != 2 {
+		t.Fatalf("%d launches failed, want 2", len(errs))
 	}
 	const hangs = 5 * time.Second // long enough for a computer that has other work
 	s.World.AddFault(world.Fault{Kind: world.FaultSlow, Operation: "CreateFleet", Delay: hangs, Count: 1})

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
@@ -21,13 +23,19 @@ import (
 )
 
 // catalogs keeps, per node class, the types as they were last put together and what from. There is no other cache on the
-// way: what one class sees can't depend on who asked before.
+// way: what one class sees can't depend on who asked before. A process that does not lead is not told that a class is gone, so
+// what nobody has asked for in catalogIdle is forgotten.
 type catalogs struct {
 	mu      sync.Mutex
 	classes map[string]*classCatalog // by UID
 }
 
+// catalogIdle is far longer than the time between two questions for a class that exists: minutes.
+const catalogIdle = time.Hour
+
 type classCatalog struct {
+	asked time.Time // last; guarded by catalogs.mu
+
 	mu   sync.Mutex
 	held heldBack
 
@@ -56,7 +64,7 @@ type classCatalog struct {
 	own   *overlay.Layer
 }
 
-func (c *catalogs) of(class *awsv1.EC2NodeClass) *classCatalog {
+func (c *catalogs) of(class *awsv1.EC2NodeClass, now time.Time) *classCatalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.classes == nil {
@@ -64,8 +72,10 @@ func (c *catalogs) of(class *awsv1.EC2NodeClass) *classCatalog {
 	}
 	key := classKey(class)
 	if c.classes[key] == nil {
+		maps.DeleteFunc(c.classes, func(_ string, old *classCatalog) bool { return now.Sub(old.asked) > catalogIdle })
 		c.classes[key] = &classCatalog{}
 	}
+	c.classes[key].asked = now
 	return c.classes[key]
 }
 
@@ -95,7 +105,7 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 	}
 	p.shifts.learn(class.Status.Subnets)
 	learned := p.memory.Snapshot()
-	c := p.catalogs.of(class)
+	c := p.catalogs.of(class, p.now())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.shape(seen, snapshot, p.shapeOptions(class), learned); err != nil {

@@ -14,7 +14,8 @@
 //     NodeClaim's status is.
 //  3. The client token is a hash of the claims and of how often each was tried. A request whose outcome is not known
 //     (lost reply, time-out, fault of the service) is kept and sent again, with the same bytes, until it is: EC2 answers
-//     a known token with the first outcome. Until then no claim in it is put into another request.
+//     a known token with the first outcome. Until then no claim in it is put into another request. When all its claims are
+//     being ended it is not sent again, for what it had not launched would be launched to be terminated.
 //
 // What that gives, by where a process may die or a message be lost:
 //
@@ -29,7 +30,7 @@
 // for among the instances first, in a listing begun no earlier than Options.Settle after the process did, which is
 // longer than EC2 takes to show a new instance and its tags. Claims made later can't have been launched by anybody else
 // and need no look. The same look, Settle later, decides when EC2 says that a token was used with other parameters, or
-// refuses a repeated request whose first outcome is unknown.
+// refuses a repeated request whose first outcome is unknown, and when such a request is not sent again.
 //
 // Fewer instances than asked: the claims at the end of the list get none and are told why; their next try has another
 // token. Should an instance and its claim still miss each other (EC2 showing it later than Settle), the claim holds the
@@ -171,6 +172,7 @@ type claim struct {
 	lookFrom time.Time // zero: no need to look among the instances
 	running  *order    // a try that is under way
 	doubt    *call     // a request whose outcome is not known
+	ending   bool      // it is being ended, so it wants no instance
 }
 
 // order is one try for one claim.

@@ -2,14 +2,16 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 )
 
-// Found gives the instance that a claim got, from this process or one before it; nil where it got none. It begins no
-// launch. One that is under way is waited for, and one whose outcome is not known is sent again to learn of it: where it
-// had not reached EC2, the claim gets its instance now.
+// Found gives the instance that a claim got that is being ended, from this process or one before it; nil where it got none. It
+// begins no launch. One that is under way is waited for. One whose outcome is not known is sent again to learn of it, as long as
+// another of its claims still wants an instance: where it had not reached EC2, the claim gets its instance now. When all its
+// claims are being ended, it is not sent again, and the instances tell.
 //
 // Errors: *cloud.Error, when it is not known.
 func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
@@ -17,7 +19,9 @@ func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
 	for {
 		b.mu.Lock()
 		c := b.claimLocked(o)
+		c.ending = true
 		launched, running, doubt, from := c.launched, c.running, c.doubt, c.lookFrom
+		wanted := doubt != nil && b.wantedLocked(doubt)
 		b.mu.Unlock()
 		var err error
 		switch {
@@ -29,8 +33,10 @@ func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
 			case <-ctx.Done():
 				err = ctx.Err()
 			}
-		case doubt != nil:
+		case wanted:
 			err = b.settle(ctx, doubt, o.UID)
+		case doubt != nil:
+			err = b.abandon(ctx, doubt)
 		case !from.IsZero():
 			err = b.look(ctx, o, from)
 		default:
@@ -40,4 +46,34 @@ func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
 			return nil, awserr.Wrap(op, err)
 		}
 	}
+}
+
+// errUnwanted is what became of a call that is not sent again.
+var errUnwanted = errors.New("all its NodeClaims are being deleted, so the request is not sent again")
+
+// wantedLocked reports whether a claim of a call still wants its instance.
+func (b *Launcher) wantedLocked(c *call) bool {
+	for _, o := range c.orders {
+		if st := b.claims[o.UID]; st != nil && !st.ending {
+			return true
+		}
+	}
+	return false
+}
+
+// abandon resolves a call whose outcome is not known and that nobody wants any more. Its instances, if it has any, are looked for
+// Options.Settle later.
+func (b *Launcher) abandon(ctx context.Context, c *call) error {
+	select {
+	case c.sending <- struct{}{}:
+		defer func() { <-c.sending }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !c.resolved {
+		b.refusedLocked(c, errUnwanted, true)
+	}
+	return nil
 }

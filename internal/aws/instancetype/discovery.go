@@ -21,6 +21,10 @@ import (
 // Period is how often types and offerings are worth asking for again.
 const Period = 12 * time.Hour
 
+// Soon is when they are asked for again after an answer that no other has confirmed: the first one, and one that lacks what the
+// answer before it had.
+const Soon = 5 * time.Minute
+
 // API is what Discovery needs of EC2.
 type API interface {
 	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput, ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
@@ -52,7 +56,10 @@ type Discovery struct {
 	known   *ec2facts.Facts
 	now     func() time.Time
 	current atomic.Pointer[Snapshot]
-	mu      sync.Mutex // orders the swaps of current; never held over a call
+
+	mu      sync.Mutex       // orders the swaps of current; never held over a call
+	lacking map[offering]int // how many answers in a row have lacked what current has
+	sure    bool             // the last answer had all that the one before it had
 }
 
 // NewDiscovery returns a discovery that has no snapshot yet. known supplements what EC2 does not tell; now is the clock,
@@ -67,15 +74,23 @@ func NewDiscovery(api API, known *ec2facts.Facts, now func() time.Time) *Discove
 // Snapshot returns the newest snapshot, nil before the first success of Refresh.
 func (d *Discovery) Snapshot() *Snapshot { return d.current.Load() }
 
-// Refresh asks EC2 again when the snapshot is missing or older than Period. Call it every minute or so.
+// Refresh asks EC2 again when the snapshot is missing or older than Period; Soon while its last answer is not confirmed. Call
+// it every minute or so.
 func (d *Discovery) Refresh(ctx context.Context) error {
-	if s := d.current.Load(); s != nil && d.now().Sub(s.At) < Period {
+	d.mu.Lock()
+	period := Soon
+	if d.sure {
+		period = Period
+	}
+	d.mu.Unlock()
+	if s := d.current.Load(); s != nil && d.now().Sub(s.At) < period {
 		return nil
 	}
 	return d.RefreshNow(ctx)
 }
 
-// RefreshNow asks EC2 for all types and offerings. On an error the last snapshot stays.
+// RefreshNow asks EC2 for all types and offerings. On an error the last snapshot stays, and what an answer lacks stays for a
+// while: see keep.
 func (d *Discovery) RefreshNow(ctx context.Context) error {
 	at := d.now()
 	var found []ec2facts.Type
@@ -112,6 +127,8 @@ func (d *Discovery) RefreshNow(ctx context.Context) error {
 		if last.At.After(at) {
 			return nil // a later question was answered first
 		}
+		d.lacking = keep(next, last, d.lacking)
+		d.sure = len(d.lacking) == 0
 		next.Generation = last.Generation
 		if !sameContent(last, next) {
 			next.Generation++
@@ -135,10 +152,14 @@ func Describe(ctx context.Context, api ec2.DescribeInstanceTypesAPIClient, known
 	skipped := map[string]string{}
 	pages := ec2.NewDescribeInstanceTypesPaginator(api, &ec2.DescribeInstanceTypesInput{
 		Filters: filters, MaxResults: new(int32(100)),
-	}, func(o *ec2.DescribeInstanceTypesPaginatorOptions) { o.StopOnDuplicateToken = true })
+	})
+	var token string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
+			return nil, nil, awserr.Wrap("listing instance types", err)
+		}
+		if token, err = another(token, page.NextToken); err != nil {
 			return nil, nil, awserr.Wrap("listing instance types", err)
 		}
 		for i := range page.InstanceTypes {
@@ -160,10 +181,14 @@ func DescribeOfferings(ctx context.Context, api ec2.DescribeInstanceTypeOffering
 	out := map[string][]string{}
 	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(api, &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZone, MaxResults: new(int32(1000)),
-	}, func(o *ec2.DescribeInstanceTypeOfferingsPaginatorOptions) { o.StopOnDuplicateToken = true })
+	})
+	var token string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
+			return nil, awserr.Wrap("listing instance type offerings", err)
+		}
+		if token, err = another(token, page.NextToken); err != nil {
 			return nil, awserr.Wrap("listing instance type offerings", err)
 		}
 		for _, o := range page.InstanceTypeOfferings {

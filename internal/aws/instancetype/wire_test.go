@@ -67,6 +67,10 @@ func TestRefreshKeepsWhatItHas(t *testing.T) {
 	if err := d.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	now = now.Add(instancetype.Soon)
+	if err := d.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	first := d.Snapshot()
 	if len(first.Types) != 2 || first.Generation != 1 {
 		t.Fatalf("%d types, generation %d", len(first.Types), first.Generation)

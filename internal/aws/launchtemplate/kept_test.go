@@ -33,6 +33,9 @@ func TestNothingIsKeptOfTemplatesThatAreDeleted(t *testing.T) {
 	now := time.Unix(1000, 0)
 	api := &passing{}
 	s := NewStore(api, "kerf", func() time.Time { return now })
+	if n, err := s.Collect(t.Context(), time.Hour); n != 0 || err != nil {
+		t.Fatalf("%d were collected: %v", n, err)
+	}
 	for i := range 100 {
 		api.names = []string{fmt.Sprintf("%s%d", namePrefix, i)}
 		s.use(api.names[0])
@@ -44,5 +47,24 @@ func TestNothingIsKeptOfTemplatesThatAreDeleted(t *testing.T) {
 	}
 	if len(s.entries) != 0 {
 		t.Errorf("%d are left", len(s.entries))
+	}
+}
+
+// A standby that takes over has not seen which templates the leader before it used.
+func TestWhoTakesOverDeletesNothingAtFirst(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := NewStore(&passing{names: []string{namePrefix + "used-by-the-former-leader"}}, "kerf", func() time.Time { return now })
+	for _, step := range []struct {
+		wait    time.Duration
+		deleted int
+	}{
+		{100 * time.Hour, 0}, // as a standby
+		{time.Hour, 0},
+		{time.Second, 1},
+	} {
+		now = now.Add(step.wait)
+		if n, err := s.Collect(t.Context(), time.Hour); n != step.deleted || err != nil {
+			t.Errorf("after %s more %d were deleted, want %d: %v", step.wait, n, step.deleted, err)
+		}
 	}
 }

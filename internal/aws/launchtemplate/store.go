@@ -33,10 +33,10 @@ type Store struct {
 	api     API
 	cluster string
 	now     func() time.Time
-	born    time.Time
 
-	mu      sync.Mutex
-	entries map[string]*entry
+	mu         sync.Mutex
+	entries    map[string]*entry
+	collecting time.Time // since when Collect is called; zero before
 }
 
 type entry struct {
@@ -49,7 +49,7 @@ type entry struct {
 
 // NewStore makes a Store that knows of no template yet.
 func NewStore(api API, cluster string, now func() time.Time) *Store {
-	return &Store{api: api, cluster: cluster, now: now, born: now(), entries: map[string]*entry{}}
+	return &Store{api: api, cluster: cluster, now: now, entries: map[string]*entry{}}
 }
 
 // Ensure makes sure that a template exists and notes that it is used. It calls EC2 only for a template that it has not
@@ -119,9 +119,14 @@ func (s *Store) Hydrate(ctx context.Context) error {
 	return nil
 }
 
-// Collect deletes the cluster's templates that were not used for maxIdle and returns how many. What was used before
-// this process began is not known, so the process's own age counts as well.
+// Collect deletes the cluster's templates that were not used for maxIdle and returns how many. Only the leader calls it, and what
+// another leader used is not known, so nothing is deleted until maxIdle after the first call.
 func (s *Store) Collect(ctx context.Context, maxIdle time.Duration) (int, error) {
+	s.mu.Lock()
+	if s.collecting.IsZero() {
+		s.collecting = s.now()
+	}
+	s.mu.Unlock()
 	found, err := s.list(ctx, s.clusterFilter())
 	if err != nil {
 		return 0, err
@@ -236,7 +241,7 @@ func (s *Store) entryLocked(name string) *entry {
 func (s *Store) lastUse(t types.LaunchTemplate) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := s.born
+	last := s.collecting
 	if e := s.entries[*t.LaunchTemplateName]; e != nil && e.lastUsed.After(last) {
 		last = e.lastUsed
 	}

@@ -18,6 +18,13 @@ const (
 	SpotPeriod     = 5 * time.Minute
 )
 
+// OnDemandSoon is when on-demand prices are asked for again after an answer that no other has confirmed: the first one, and one
+// that lacks types which the answer before it had. Such a type keeps its price until onDemandGone answers in a row lack it.
+const (
+	OnDemandSoon = 5 * time.Minute
+	onDemandGone = 3
+)
+
 // spotGrace is how long a spot quote outlives the last answer that had it: one answer with a hole must not make a whole
 // zone unaffordable.
 const spotGrace = time.Hour
@@ -45,6 +52,8 @@ type Book struct {
 	quotes     map[pool]*quotes
 	onDemandAt time.Time
 	spotAt     time.Time
+	lacking    map[string]int // how many price lists in a row have lacked a type whose price is kept
+	sure       bool           // the last price list had all types that the one before it had
 }
 
 type pool struct{ instanceType, zone string }
@@ -67,12 +76,16 @@ func NewBook(products ProductsAPI, history HistoryAPI, facts *ec2facts.Facts, op
 // Table returns the current prices.
 func (b *Book) Table() *Table { return b.table.Load() }
 
-// Refresh asks for what has become old: on-demand prices after OnDemandPeriod, spot prices after SpotPeriod. The two are
+// Refresh asks for what has become old: on-demand prices after OnDemandPeriod or OnDemandSoon, spot prices after SpotPeriod. The two are
 // independent; when one fails the other is still taken, and old prices stay. Call it every minute or so.
 func (b *Book) Refresh(ctx context.Context) error {
 	now := b.options.Now()
 	b.mu.Lock()
-	onDemand := b.onDemandAt.IsZero() || now.Sub(b.onDemandAt) >= OnDemandPeriod
+	period := OnDemandSoon
+	if b.sure {
+		period = OnDemandPeriod
+	}
+	onDemand := b.onDemandAt.IsZero() || now.Sub(b.onDemandAt) >= period
 	spot := b.spotAt.IsZero() || now.Sub(b.spotAt) >= SpotPeriod
 	b.mu.Unlock()
 	var g guard.Group
@@ -98,6 +111,15 @@ func (b *Book) RefreshOnDemand(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.onDemandAt = b.options.Now()
+	if last := b.Table(); last.OnDemandLive {
+		kept := map[string]int{}
+		for name, price := range last.onDemand {
+			if _, has := prices[name]; !has && b.lacking[name]+1 < onDemandGone {
+				prices[name], kept[name] = price, b.lacking[name]+1
+			}
+		}
+		b.lacking, b.sure = kept, len(kept) == 0
+	}
 	b.swap(func(t *Table) { t.OnDemandLive, t.onDemand = true, prices })
 	return nil
 }

@@ -73,6 +73,12 @@ func TestPricesComeFromTheAccount(t *testing.T) {
 
 func TestRefreshAsksOnlyForWhatIsOld(t *testing.T) {
 	f := newFixture(t, pricing.Options{})
+	for range 2 { // the second price list confirms the first
+		if err := f.book.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.pass(pricing.OnDemandSoon)
+	}
 	if err := f.book.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -85,12 +85,12 @@ type opening struct {
 }
 
 // restore makes the breaker know what the pools tell of a former leader's.
-func (g *Breaker) restore(pools []*karpv1.NodePool) {
+func (g *Breaker) restore(pools []*karpv1.NodePool, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range pools {
 		var o opening
-		if json.Unmarshal([]byte(p.Annotations[breakerAnnotation]), &o) == nil && o.Until.After(g.until) && o.For.Duration <= mostOpen {
+		if json.Unmarshal([]byte(p.Annotations[breakerAnnotation]), &o) == nil && o.Until.After(g.until) && !tooFar(o.Until, now, mostOpen) && o.For.Duration <= mostOpen {
 			g.until, g.held, g.why = o.Until, o.For.Duration, o.Because
 		}
 	}
@@ -100,7 +100,7 @@ func (g *Breaker) restore(pools []*karpv1.NodePool) {
 func (g *Breaker) opening(now time.Time) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !now.Before(g.until) {
+	if !g.openLocked(now) {
 		return ""
 	}
 	text, _ := json.Marshal(opening{g.until.UTC().Truncate(time.Second), metav1.Duration{Duration: g.held}, g.why}) // none of it can fail
@@ -179,11 +179,11 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 	for _, m := range g.misses {
 		spent += m.price
 	}
-	if now.Before(g.until) || len(g.misses) < tripAt || spent*100 < saved*tripPercent {
+	if g.openLocked(now) || len(g.misses) < tripAt || spent*100 < saved*tripPercent {
 		return ""
 	}
 	hold := openFor
-	if g.held > 0 && now.Sub(g.until) < mostOpen {
+	if since := now.Sub(g.until); g.held > 0 && since >= 0 && since < mostOpen {
 		hold = min(2*g.held, mostOpen)
 	}
 	g.held, g.until = hold, now.Add(hold)
@@ -219,5 +219,9 @@ func (g *Breaker) movedLocked(pod *corev1.Pod, count func(types.UID) int, now ti
 func (g *Breaker) Open(now time.Time) (until time.Time, why string, open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.until, g.why, now.Before(g.until)
+	return g.until, g.why, g.openLocked(now)
+}
+
+func (g *Breaker) openLocked(now time.Time) bool {
+	return now.Before(g.until) && !tooFar(g.until, now, mostOpen)
 }

@@ -145,7 +145,7 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := NewBreaker()
-		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}})
+		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}}, time.Now())
 		got, said, open := next.Open(time.Now())
 		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.held != openFor {
 			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.held, until, why)
@@ -155,4 +155,39 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 			t.Error("a breaker that has closed is written down")
 		}
 	})
+}
+
+// What a leader wrote, or remembers, while its clock was wrong holds consolidation no longer than any opening does.
+func TestAnOpeningThatIsTooFarAheadIsNotBelieved(t *testing.T) {
+	now := time.Unix(100_000, 0)
+	for name, tc := range map[string]struct {
+		clock time.Duration // by which the clock was ahead
+		open  bool
+	}{
+		"a clock that was right":        {0, true},
+		"another leader's clock":        {skew, true},
+		"a clock that was a year ahead": {365 * 24 * time.Hour, false},
+	} {
+		g := NewBreaker()
+		ahead := now.Add(tc.clock)
+		for range 6 { // it opens longer each time, mostOpen in the end
+			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), ahead)
+			g.Launched(launched(tripAt, 90, "web"), always(3), ahead)
+			if until, _, _ := g.Open(ahead); until.Sub(ahead) < mostOpen {
+				ahead = until
+			}
+		}
+		written := ahead.Add(-tc.clock)
+		pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: g.opening(ahead)}}}
+		next := NewBreaker()
+		next.restore([]*karpv1.NodePool{pool}, written)
+		for who, b := range map[string]*Breaker{"the leader's": g, "the next leader's": next} {
+			if _, _, open := b.Open(written); open != tc.open {
+				t.Errorf("%s: %s breaker is open: %v, want %v", name, who, open, tc.open)
+			}
+			if text := b.opening(written); (text != "") != tc.open {
+				t.Errorf("%s: %s breaker writes %q", name, who, text)
+			}
+		}
+	}
 }

@@ -28,7 +28,13 @@ const (
 	// loosePercent of the bill is what must be spent on more than the pods are worth for held nodes to go as well: the load that
 	// moves were made for has gone.
 	loosePercent = 30
+	// skew is by how much the clocks of two leaders may differ.
+	skew = time.Minute
 )
+
+// tooFar reports whether an end is farther ahead than any that Kerf writes, which is most: it was written while a clock was wrong,
+// and is not believed.
+func tooFar(until, now time.Time, most time.Duration) bool { return until.Sub(now) > most+skew }
 
 // held says whether consolidation leaves a node alone for what a move has done to it, and until when. That stands on its claim
 // (apply.HoldUntilAnnotation), so that the next leader knows it. Where a move has filled or launched the node, that ends when it
@@ -39,19 +45,19 @@ func (s *subject) held() (r disrupt.Reason, until time.Time) {
 	}
 	until, err := time.Parse(time.RFC3339, s.claim.Annotations[apply.HoldUntilAnnotation])
 	why, _, moved := strings.Cut(s.claim.Annotations[apply.HoldReasonAnnotation], apply.ByCommand)
-	if err != nil || !s.now.Before(until) || moved && (s.loose || empty(s.node)) {
+	if err != nil || !s.now.Before(until) || tooFar(until, s.now, longestHold) || moved && (s.loose || empty(s.node)) {
 		return r, time.Time{}
 	}
 	return disrupt.Reason{Code: disrupt.Held, Want: until.UTC().Format(time.RFC3339), Detail: why}, until
 }
 
-// hold writes on a claim until when its node is left alone, and why, unless it is held for longer. What is gone is left.
+// hold writes on a claim until when its node is left alone, and why, unless it is held for longer. What is gone is left as it is.
 func (q *Queue) hold(ctx context.Context, name string, until time.Time, why string) error {
 	claim := &karpv1.NodeClaim{}
 	if err := q.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if has, err := time.Parse(time.RFC3339, claim.Annotations[apply.HoldUntilAnnotation]); err == nil && !has.Before(until) || !claim.DeletionTimestamp.IsZero() {
+	if has, err := time.Parse(time.RFC3339, claim.Annotations[apply.HoldUntilAnnotation]); err == nil && !has.Before(until) && !tooFar(has, q.Clock.Now(), longestHold) || !claim.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	return q.annotate(ctx, claim, map[string]any{apply.HoldUntilAnnotation: until.UTC().Format(time.RFC3339), apply.HoldReasonAnnotation: why})

@@ -41,6 +41,8 @@ func TestAHeldNodeIsLeftAlone(t *testing.T) {
 		"one that no move has touched":    {used, &karpv1.NodeClaim{}, 0, false, false},
 		"one whose claim is not known":    {used, nil, 0, false, false},
 		"one with a note of another kind": {used, claim("tomorrow", ""), 0, false, false},
+		"for as long as any is":           {used, claim(now.Add(longestHold+skew).Format(time.RFC3339), "it was filled"), 0, true, false},
+		"not for longer than any is":      {used, claim(now.Add(longestHold+2*skew).Format(time.RFC3339), "it was filled"), 0, false, false},
 	} {
 		r, end := (&subject{node: tt.node, claim: tt.claim, loose: tt.loose, now: now.Add(tt.after)}).held()
 		if (r.Code != "") != tt.held || end.IsZero() == tt.held || strings.Contains(r.Text(), "1234") {
@@ -58,6 +60,29 @@ func (h *testCluster) hold(claim string) (until time.Time, why string) {
 	}
 	until, _ = time.Parse(time.RFC3339, c.Annotations[apply.HoldUntilAnnotation])
 	return until, c.Annotations[apply.HoldReasonAnnotation]
+}
+
+// What was written while a clock was wrong is replaced by what is right.
+func TestAHoldReplacesOneThatIsTooFarAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		for name, tc := range map[string]struct{ has, want time.Duration }{
+			h.instance("c1").Claim: {0, filledHold},
+			h.instance("c2").Claim: {time.Hour, time.Hour},
+			h.instance("c3").Claim: {1000 * time.Hour, filledHold},
+		} {
+			for _, d := range []time.Duration{tc.has, filledHold} {
+				if d > 0 {
+					if err := h.Queue.hold(t.Context(), name, time.Now().Add(d), "it was filled"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if until, _ := h.hold(name); !until.Equal(time.Now().Add(tc.want)) {
+				t.Errorf("%s is held until %s, want %s", name, until, time.Now().Add(tc.want))
+			}
+		}
+	})
 }
 
 // The leader ends in the middle of a move. The next one finds on the claims that the nodes are held that the move fills and

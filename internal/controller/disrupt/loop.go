@@ -111,7 +111,7 @@ func (l *Loop) Start(ctx context.Context) error {
 func (l *Loop) round(ctx context.Context) error {
 	began := l.Clock.Now()
 	if !l.restored {
-		l.Breaker.restore(l.State.Pools())
+		l.Breaker.restore(l.State.Pools(), began)
 		l.restored = true
 	}
 	if err := l.writeBreaker(ctx); err != nil {

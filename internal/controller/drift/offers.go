@@ -21,7 +21,8 @@ type Types interface {
 const (
 	// offersEvery is how often it is looked whether what runs is still sold.
 	offersEvery = 5 * time.Minute
-	// goneFor is how long a type must have been missing from every list: one that lacks it for a moment says nothing.
+	// goneFor is how long a type must have been missing from every list. That one answer of EC2 may lack it is seen to where
+	// the list is made (instancetype.Discovery).
 	goneFor = 15 * time.Minute
 )
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -28,6 +29,9 @@ type Difference struct {
 	kind, name string
 	held       any // what the cache holds: an objectVersion or a *cluster.Node
 	what       string
+	// Earlier is that the API has an earlier state of the object than the cache has seen, which the cache does not take in: etcd
+	// was restored from a backup. Only a new process reads what is true now.
+	Earlier bool
 }
 
 func (d Difference) String() string { return d.kind + " " + d.name + " " + d.what }
@@ -175,8 +179,8 @@ func compareKind[T client.Object](ctx context.Context, p *comparison, kind strin
 	id := func(o T) uint64 {
 		return maphash.String(p.seed, o.GetNamespace()+"/"+o.GetName()+"/"+string(o.GetUID()))
 	}
-	differ := func(key types.NamespacedName, held objectVersion, what string, of ...T) {
-		p.out = append(p.out, Difference{kind: kind, name: nameOf(key), held: held, what: what})
+	differ := func(key types.NamespacedName, held objectVersion, what string, earlier bool, of ...T) {
+		p.out = append(p.out, Difference{kind: kind, name: nameOf(key), held: held, what: what, Earlier: earlier})
 		for _, o := range of {
 			if differs != nil {
 				differs(o)
@@ -202,9 +206,9 @@ func compareKind[T client.Object](ctx context.Context, p *comparison, kind strin
 			have, ok := s.objects[key]
 			switch {
 			case !ok:
-				differ(key, objectVersion{}, "is in the API but not in the cache", o)
+				differ(key, objectVersion{}, "is in the API but not in the cache", s.sawDeleted(o), o)
 			case have.GetUID() != o.GetUID() || have.GetResourceVersion() != o.GetResourceVersion():
-				differ(key, versionIn(s, key), fmt.Sprintf("is at version %s in the cache and at %s in the API", have.GetResourceVersion(), o.GetResourceVersion()), have, o)
+				differ(key, versionIn(s, key), fmt.Sprintf("is at version %s in the cache and at %s in the API", have.GetResourceVersion(), o.GetResourceVersion()), earlier(o, have), have, o)
 			}
 		}
 		p.c.unlock()
@@ -221,11 +225,17 @@ func compareKind[T client.Object](ctx context.Context, p *comparison, kind strin
 			p.c.mu.Lock()
 		}
 		if _, ok := seen[id(o)]; !ok && counts(o) && !p.c.assumed(kind, o) && s.objects[key].GetUID() == o.GetUID() {
-			differ(key, versionIn(s, key), "is in the cache but not in the API", o)
+			differ(key, versionIn(s, key), "is in the cache but not in the API", false, o)
 		}
 	}
 	p.c.unlock()
 	return nil
+}
+
+// earlier reports whether a is an earlier version than b; false where that can't be told.
+func earlier(a, b client.Object) bool {
+	c, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && c < 0
 }
 
 func nameOf(key types.NamespacedName) string {

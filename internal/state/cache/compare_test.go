@@ -120,6 +120,66 @@ func TestCompareFindsWhatDiffers(t *testing.T) {
 	lasting(got, 1)
 }
 
+// After a restore of etcd from a backup the API has states that the cache has seen changed or deleted since.
+func TestCompareTellsThatTheAPIHasAnEarlierState(t *testing.T) {
+	for name, tc := range map[string]struct {
+		api, cached string // versions; none in the cache where empty
+		deleted     bool
+		differs     bool
+		earlier     bool
+	}{
+		"the same":                      {api: "5", cached: "5"},
+		"the cache is behind":           {api: "6", cached: "5", differs: true},
+		"the cache has missed it":       {api: "6", differs: true},
+		"the API is behind":             {api: "5", cached: "10", differs: true, earlier: true},
+		"what was deleted is back":      {api: "5", cached: "6", deleted: true, differs: true, earlier: true},
+		"versions that say nothing":     {api: "a", cached: "b", differs: true},
+		"only one of them says nothing": {api: "5", cached: "b", differs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := kruntime.NewScheme()
+			for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+				if err := add(scheme); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pod := unschedulable("p0", "up")
+			pod.ResourceVersion = tc.api
+			api := fakeReader{fake.NewClientBuilder().WithScheme(scheme).Build(), pod}
+			r := newRig()
+			if tc.cached != "" {
+				have := pod.DeepCopy()
+				have.ResourceVersion = tc.cached
+				r.SetPod(have)
+				if tc.deleted {
+					r.RemovePod(have)
+				}
+			}
+			found, err := r.Compare(t.Context(), api)
+			if err == nil && len(found) > 0 {
+				found, err = r.Lasting(t.Context(), api, found)
+			}
+			if err != nil || len(found) > 0 != tc.differs || tc.differs && found[0].Earlier != tc.earlier {
+				t.Errorf("found %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// fakeReader has one pod, at the version that it says.
+type fakeReader struct {
+	client.Reader
+	pod *corev1.Pod
+}
+
+func (r fakeReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if pods, ok := list.(*corev1.PodList); ok {
+		pods.Items = []corev1.Pod{*r.pod.DeepCopy()}
+		return nil
+	}
+	return r.Reader.List(ctx, list, opts...)
+}
+
 // pages is an API of many pods, which makes each page when it is asked for it.
 type pages struct {
 	client.Reader

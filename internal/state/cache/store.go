@@ -26,7 +26,7 @@ func (s *store[T]) get(namespace, name string) T {
 
 // set takes in a version of an object; fresh is false when it is older than what is known or the object is gone.
 func (s *store[T]) set(obj T) (fresh bool) {
-	if _, gone := s.deleted[obj.GetUID()]; gone && obj.GetUID() != "" {
+	if s.sawDeleted(obj) {
 		return false
 	}
 	key := client.ObjectKeyFromObject(obj)
@@ -35,6 +35,12 @@ func (s *store[T]) set(obj T) (fresh bool) {
 	}
 	s.objects[key] = obj
 	return true
+}
+
+// sawDeleted reports whether the deletion of this very object was taken in.
+func (s *store[T]) sawDeleted(obj T) bool {
+	_, gone := s.deleted[obj.GetUID()]
+	return gone
 }
 
 // remove takes in a deletion; known is false when this very object was not there.
