@@ -51,7 +51,7 @@ const reread = 50 * time.Millisecond
 
 // PoolHealth learns how launches of a NodePool end.
 type PoolHealth interface {
-	// Registered is told of every claim that had an instance and whose node registered (true) or was given up (false).
+	// Registered is told of every claim whose node registered (true) or was given up (false).
 	Registered(claim *karpv1.NodeClaim, ok bool)
 }
 

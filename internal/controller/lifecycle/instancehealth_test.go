@@ -216,29 +216,6 @@ func TestARegistrationTimeoutSaysHowTheInstanceIs(t *testing.T) {
 	}
 }
 
-// A pool's instances become nodes or not; a claim that got no instance says nothing of that.
-func TestALaunchTimeoutIsNoInstanceThatNeverBecameANode(t *testing.T) {
-	for name, launched := range map[string]bool{"launch timeout": false, "registration timeout": true} {
-		t.Run(name, func(t *testing.T) {
-			h := admit(t)
-			claim := &karpv1.NodeClaim{}
-			if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "c"}, claim); err != nil {
-				t.Fatal(err)
-			}
-			if !launched {
-				claim.StatusConditions().SetFalse(karpv1.ConditionTypeLaunched, "RequestLimitExceeded", "EC2 was asked too often")
-			}
-			h.clock.Step(16 * time.Minute)
-			if !h.expired(t.Context(), claim) {
-				t.Fatal("the claim is still there")
-			}
-			if got := len(h.health) > 0; got != launched {
-				t.Errorf("its pool hears of %v", h.health)
-			}
-		})
-	}
-}
-
 func TestAClaimThatCanNotBeDeletedAtOnceCountsOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state string

@@ -38,8 +38,7 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 	reason, event := "launch_timeout", events.LaunchTimeout
 	var message string
 	conditions := claim.StatusConditions()
-	hadInstance := conditions.IsTrue(karpv1.ConditionTypeLaunched)
-	if hadInstance {
+	if conditions.IsTrue(karpv1.ConditionTypeLaunched) {
 		reason, event = "registration_timeout", events.RegistrationTimeout
 		message = fmt.Sprintf("instance %s was launched, but no node with this provider ID registered within %s. %sCheck the instance's console output, its user data "+
 			"(cluster name, endpoint, certificate authority), the node role's access to the cluster, and the subnet's route to the API server", claim.Status.ProviderID, c.RegistrationTimeout, c.examined(ctx, claim))
@@ -51,7 +50,7 @@ func (c *Controller) expired(ctx context.Context, claim *karpv1.NodeClaim) bool 
 		c.Log.Error("giving up a nodeclaim failed; it is tried again", append(story.Of(claim), "nodeclaim", claim.Name, "reason", reason, "error", err)...)
 		return false
 	}
-	if c.Pools != nil && hadInstance { // that EC2 launched nothing does not say whether instances become nodes
+	if c.Pools != nil {
 		c.Pools.Registered(claim, false)
 	}
 	c.Recorder.Event(claim, corev1.EventTypeWarning, event, message)

@@ -101,8 +101,32 @@ func (h *Health) listen(fn func(pool string)) {
 type record struct {
 	pool                        string
 	generation, classGeneration int64
-	last                        []bool
-	why                         string // the last instance ended that never registered; empty when that is not known
+	last                        []outcome
+	why                         string // the last claim ended that was given up; empty when that is not known
+	unlaunched                  string // the reason of its condition Launched, if it had no instance
+}
+
+// outcome is how a launch ended.
+type outcome int
+
+const (
+	joined outcome = iota
+	neverJoined
+	neverLaunched
+)
+
+// reason is that of a condition that is false. Only instances that never became nodes say that the next ones will not either.
+func (r *record) reason() string {
+	lost := 0
+	for _, o := range r.last {
+		if o == neverJoined {
+			lost++
+		}
+	}
+	if lost >= failures {
+		return karpv1.ReasonRegistrationFailed
+	}
+	return cmp.Or(r.unlaunched, karpv1.ReasonLaunchFailed)
 }
 
 // NewHealth returns an empty memory.
@@ -120,18 +144,24 @@ func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
 			r = &record{pool: o.Name}
 			h.pools[o.UID] = r
 		}
-		before := r.verdict()
-		if c := claim.StatusConditions().Get(karpv1.ConditionTypeRegistered); !ok {
-			r.why = ""
-			if c.IsFalse() {
-				r.why = c.Message
+		before, because := r.verdict(), r.reason()
+		conditions, how := claim.StatusConditions(), joined
+		launched, registered := conditions.Get(karpv1.ConditionTypeLaunched), conditions.Get(karpv1.ConditionTypeRegistered)
+		switch {
+		case ok:
+		case !launched.IsTrue():
+			how, r.why, r.unlaunched = neverLaunched, launched.Message, launched.Reason
+		default:
+			how, r.why = neverJoined, ""
+			if registered.IsFalse() {
+				r.why = registered.Message
 			}
 		}
-		r.last = append(r.last, ok)
+		r.last = append(r.last, how)
 		if len(r.last) > outcomes {
 			r.last = r.last[len(r.last)-outcomes:]
 		}
-		changed, tell := before != r.verdict(), h.tell
+		changed, tell := before != r.verdict() || because != r.reason(), h.tell
 		h.mu.Unlock()
 		if changed && tell != nil {
 			tell(o.Name)
@@ -156,8 +186,8 @@ func (r *record) verdict() int {
 		return 0
 	}
 	bad := 0
-	for _, ok := range r.last {
-		if !ok {
+	for _, o := range r.last {
+		if o != joined {
 			bad++
 		}
 	}
@@ -179,9 +209,11 @@ func (h *Health) write(pool *karpv1.NodePool, now func() time.Time) {
 		if cond := conditions.Get(karpv1.ConditionTypeNodeRegistrationHealthy); cond != nil && cond.ObservedGeneration == pool.Generation {
 			switch {
 			case cond.IsTrue():
-				r.last = []bool{true}
+				r.last = []outcome{joined}
+			case cond.IsFalse() && cond.Reason == karpv1.ReasonRegistrationFailed:
+				r.last = []outcome{neverJoined, neverJoined}
 			case cond.IsFalse():
-				r.last = []bool{false, false}
+				r.last, r.unlaunched = []outcome{neverLaunched, neverLaunched}, cond.Reason
 			}
 		}
 		h.pools[pool.UID] = r
@@ -197,7 +229,11 @@ func (h *Health) write(pool *karpv1.NodePool, now func() time.Time) {
 	case 1:
 		conditions.SetTrue(karpv1.ConditionTypeNodeRegistrationHealthy)
 	case -1:
-		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, karpv1.ReasonRegistrationFailed, fmt.Sprintf("%d or more of the last %d instances never registered as nodes; %s", failures, outcomes, cmp.Or(r.why, "see the events of the NodeClaims")))
+		text := "%d or more of the last %d NodeClaims got no node; %s"
+		if r.reason() == karpv1.ReasonRegistrationFailed {
+			text = "%d or more of the last %d instances never registered as nodes; %s"
+		}
+		conditions.SetFalse(karpv1.ConditionTypeNodeRegistrationHealthy, r.reason(), fmt.Sprintf(text, failures, outcomes, cmp.Or(r.why, "see the events of the NodeClaims")))
 	default:
 		conditions.SetUnknown(karpv1.ConditionTypeNodeRegistrationHealthy)
 	}

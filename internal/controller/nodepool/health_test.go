@@ -13,11 +13,47 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
+
+// launchedClaim is a claim of the NodePool p that has an instance.
+func launchedClaim() *karpv1.NodeClaim {
+	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
+	claim.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
+	return claim
+}
+
+// TestAPoolThatGotNoInstancesSaysSo: that EC2 launches nothing for an hour is no reason to launch one at a time afterwards.
+func TestAPoolThatGotNoInstancesSaysSo(t *testing.T) {
+	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
+	joined, none := launchedClaim(), launchedClaim()
+	none.StatusConditions().SetFalse(karpv1.ConditionTypeLaunched, "RequestLimitExceeded", "EC2 was asked too often")
+	for i, h := range []*Health{NewHealth(), NewHealth()} { // the second is that of a controller that has just begun to lead
+		if i == 0 {
+			h.Registered(none, false)
+			h.Registered(none, false)
+		}
+		h.write(pool, time.Now)
+		if _, unproven := intake.Unproven(pool, nil); unproven {
+			t.Error("launches are restrained")
+		}
+		if c := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy); !c.IsFalse() || c.Reason != "RequestLimitExceeded" || !strings.Contains(c.Message, "got no node") {
+			t.Errorf("the condition is %+v", c)
+		}
+	}
+	h := NewHealth()
+	for _, c := range []*karpv1.NodeClaim{none, joined, joined} {
+		h.Registered(c, false)
+		h.write(pool, time.Now)
+	}
+	if _, unproven := intake.Unproven(pool, nil); !unproven {
+		t.Error("two instances that never became nodes restrain nothing")
+	}
+}
 
 func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
-	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
+	claim := launchedClaim()
 	now := func() time.Time { return time.Unix(0, 0) }
 	h := NewHealth()
 	changes := 0
@@ -61,7 +97,7 @@ func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
 
 func TestAPoolSaysHowItsLastInstanceEnded(t *testing.T) {
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
-	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: "p", UID: "u"}}}}
+	claim := launchedClaim()
 	silent := claim.DeepCopy()
 	claim.StatusConditions().SetFalse(karpv1.ConditionTypeRegistered, "VolumeKeyUnusable", "it had no key")
 	h := NewHealth()

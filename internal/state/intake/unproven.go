@@ -11,10 +11,10 @@ const awaited = "its last instances never became nodes (condition NodeRegistrati
 
 // Unproven reports whether the last instances of a pool never became nodes, and none that was launched since has, and how many are
 // under way. As long as that lasts one at a time is launched: all that pods ask for would be paid for again and again,
-// whatever is wrong.
+// whatever is wrong. That EC2 launched nothing, the condition's other reasons, says nothing of it.
 func Unproven(pool *karpv1.NodePool, nodes []*cluster.Node) (underWay int, unproven bool) {
 	failed := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy)
-	if !failed.IsFalse() {
+	if !failed.IsFalse() || failed.Reason != karpv1.ReasonRegistrationFailed {
 		return 0, false
 	}
 	for _, n := range nodes {
