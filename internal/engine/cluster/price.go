@@ -55,16 +55,16 @@ func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
 type byPool map[string]map[string]*catalog.Type
 
 func (x *Pricer) priced(n *Node, t *catalog.Type, types byPool) *Node {
-	price, limits, known := n.Price, n.AttachLimits, false
+	price, limits := n.Price, n.AttachLimits
 	if t != nil {
 		if own, ok := PriceOf(n, t, x.Least); ok {
-			price, known = own, true
+			price = own
 		}
 		if limits == nil {
 			limits = t.AttachLimits
 		}
 	}
-	if !known && price == 0 && n.Pool != "" {
+	if t == nil && price == 0 && n.Pool != "" {
 		price = x.elsewhere(n, types)
 	}
 	return x.with(n, price, limits)

@@ -18,6 +18,9 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 		{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-1", Price: 1},
 		{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-2", Price: 2},
 	}}}}}
+	pools = append(pools, &cluster.Pool{Name: "prepaid", Types: []*catalog.Type{{Name: "m.large", Offerings: []catalog.Offering{
+		{Zone: "a", CapacityType: catalog.OnDemand, Available: true}, // a NodeOverlay makes it 0 for this pool
+	}}}})
 	node := func(pool, zone, capacityType string) *cluster.Node {
 		return &cluster.Node{Name: "n", Pool: pool, InstanceType: "m.large", Zone: zone, CapacityType: capacityType}
 	}
@@ -30,6 +33,7 @@ func TestNodesGetThePriceOfTheOfferingTheyCameOf(t *testing.T) {
 		"spot that can't be launched any more": {node("default", "a", catalog.Spot), 30},
 		"without a price":                      {node("default", "c", catalog.OnDemand), 0},
 		"of a pool that is not launched from":  {node("fixed", "a", catalog.OnDemand), 100},
+		"free in its own pool":                 {node("prepaid", "a", catalog.OnDemand), 0},
 		"of a type that nobody offers":         {&cluster.Node{Name: "n", Pool: "default", InstanceType: "gone", Zone: "a", CapacityType: catalog.OnDemand}, 0},
 		"of no pool":                           {node("", "a", catalog.OnDemand), 0},
 		"out of the cheapest reservation, when it does not say which": {node("default", "a", catalog.Reserved), 1},

@@ -217,7 +217,7 @@ func (s *solver) replace(p *pool, old []*newNode, drafts []*draft) bool {
 	for _, d := range drafts {
 		m := d.newNode(p, used)
 		m.types = m.fits()
-		if (p.nodesLeft == 0) || !m.types.Any() || !s.enoughValues(m) {
+		if (p.nodesLeft == 0) || !m.types.Any() || !s.enoughValues(m, old) {
 			for _, x := range fresh {
 				p.refund(x)
 			}
@@ -245,12 +245,10 @@ func (s *solver) replace(p *pool, old []*newNode, drafts []*draft) bool {
 	return true
 }
 
-func (s *solver) enoughValues(m *newNode) bool {
-	if !m.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
-		return true
-	}
-	_, _, _, short := s.minValuesShort(m.shape, m.types)
-	return !short
+// enoughValues reports whether a new node has the choice that its pool demands; with MinValuesBestEffort also whether one of those that
+// it would stand in for has not.
+func (s *solver) enoughValues(m *newNode, old []*newNode) bool {
+	return !m.pool.hasMinValues || !s.hasTooFew(m) || s.p.Options.MinValuesBestEffort && slices.ContainsFunc(old, s.hasTooFew)
 }
 
 // newNode makes the draft real, with pods of the item types' members in order.

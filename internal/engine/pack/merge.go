@@ -206,11 +206,8 @@ func (s *solver) mergerAllowed(a, b, m *newNode) bool {
 	if !types.Any() || m.shape.price[m.shape.cheapest(types)] > a.price+b.price {
 		return false
 	}
-	if s.p.Options.MinValuesBestEffort {
-		return true
-	}
 	_, _, _, short := s.minValuesShort(m.shape, types)
-	return !short
+	return !short || s.p.Options.MinValuesBestEffort && (s.hasTooFew(a) || s.hasTooFew(b))
 }
 
 // absorb puts b's pods on a.

@@ -22,7 +22,7 @@ func (s *solver) minValuesShort(sh *shape, types catalog.TypeSet) (key requireme
 // leavesTooFew reports whether the pool demands more choice of the new node than next would leave, though not more than
 // there is now.
 func (s *solver) leavesTooFew(m *newNode, next *shape) bool {
-	if !m.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
+	if !m.pool.hasMinValues {
 		return false
 	}
 	types := m.types.Clone()
@@ -60,6 +60,13 @@ func (s *solver) countValues(sh *shape, types catalog.TypeSet, k requirement.Key
 		return set.Len()
 	}
 	return 0
+}
+
+// hasTooFew reports whether the new node has less choice than the pool demands, which MinValuesBestEffort allows where its first pod
+// leaves no more.
+func (s *solver) hasTooFew(m *newNode) bool {
+	_, _, _, short := s.minValuesShort(m.shape, m.types)
+	return short
 }
 
 // leavesChoice reports whether a new node of the shape for one pod of the item leaves as many values as the pool demands.

@@ -167,18 +167,31 @@ func (it *podGroup) costEfficiency(sh *shape, t int) float64 {
 	return float64(it.on[sh.pool.rank].worth) / (share * float64(max(1, sh.price[t])) * 1000)
 }
 
-// keepsMinValues reports whether enough different types stay possible when n pods of the item come along.
+// keepsMinValues reports whether enough different types stay possible when n pods of the item come along; with
+// MinValuesBestEffort also whether there were too few without them, or would be with a single pod on an empty node.
 func (s *solver) keepsMinValues(m *newNode, next *shape, it *podGroup, n int) bool {
-	p := m.pool
-	if !p.hasMinValues || s.p.Options.MinValuesBestEffort {
+	if !m.pool.hasMinValues {
 		return true
 	}
-	used := m.used.Clone()
-	used.Add(it.class.req, n)
-	used.Add(it.class.firstOf(m.parts), 1)
-	types := p.carrying(next, used, append(slices.Clone(m.ports), it.class.src.HostPorts...))
-	_, _, _, short := s.minValuesShort(next, types)
-	return !short
+	short := func(sh *shape, n int) bool {
+		used, ports := m.used.Clone(), m.ports
+		if n > 0 {
+			used.Add(it.class.req, n)
+			used.Add(it.class.firstOf(m.parts), 1)
+			ports = append(slices.Clone(ports), it.class.src.HostPorts...)
+		}
+		_, _, _, short := s.minValuesShort(sh, m.pool.carrying(sh, used, ports))
+		return short
+	}
+	switch {
+	case !short(next, n):
+		return true
+	case !s.p.Options.MinValuesBestEffort:
+		return false
+	case len(m.parts) == 0:
+		return short(next, 1)
+	}
+	return short(m.shape, 0)
 }
 
 // alone is the price of the cheapest new node for want pods of the item by themselves.

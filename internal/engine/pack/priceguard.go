@@ -112,6 +112,9 @@ func (g *priceGuard) judge(nodes []plan.NewNode) (plan.Reason, bool) {
 				return plan.Reason{}, false
 			}
 			pending = append(pending, pod)
+			if pod.Class.Virtual {
+				continue // a buffer is as old as its object: room that nobody uses is worth no more for it
+			}
 			if oldest == nil || !pod.CreatedAt.IsZero() && pod.CreatedAt.Before(oldest.CreatedAt) {
 				oldest = pod
 			}
@@ -127,13 +130,16 @@ func (g *priceGuard) judge(nodes []plan.NewNode) (plan.Reason, bool) {
 	if len(nodes) == 1 {
 		n.Usual = usual.Price
 	}
-	aged := min(agedAt(g.p.Now, oldest), 16)
+	aged := 0
+	if oldest != nil {
+		aged = min(agedAt(g.p.Now, oldest), 16)
+	}
 	times := g.p.Options.PriceGuard << aged
 	if usual.Price <= 0 || price <= usual.Price*catalog.MicroUSD(times) {
 		return plan.Reason{}, false
 	}
 	until := "the next decision"
-	if !oldest.CreatedAt.IsZero() {
+	if oldest != nil && !oldest.CreatedAt.IsZero() {
 		until = clock(oldest.CreatedAt.Add(agingAfter << aged))
 	}
 	what := usual.NewNodes[0].Types[0]

@@ -88,6 +88,35 @@ func TestPodsWaitRatherThanPayManyTimesTheUsualPrice(t *testing.T) {
 	}
 }
 
+// A buffer's virtual pods are as old as the buffer. Room that nobody uses is not worth many times the usual price for that, and pods that
+// share a node with it wait as they would without.
+func TestAnOldBufferDoesNotPassTheGuard(t *testing.T) {
+	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		virtual []bool
+		waited  time.Duration // of pods that are not virtual
+		waits   bool
+	}{
+		"room alone":                          {[]bool{true, true}, 0, true},
+		"room beside a new pod":               {[]bool{true, false}, 0, true},
+		"room beside a pod of twenty minutes": {[]bool{true, false}, 20 * time.Minute, false},
+	} {
+		p := shortOf(now, 14*24*time.Hour, 5)
+		virtual := *p.Pending[0].Class
+		virtual.ID, virtual.Virtual = "v", true
+		for i, pod := range p.Pending {
+			if tt.virtual[i] {
+				pod.Class = &virtual
+			} else {
+				pod.CreatedAt = now.Add(-tt.waited)
+			}
+		}
+		if out := pack.Solve(p); (len(out.NewNodes) == 0) != tt.waits {
+			t.Errorf("%s: %d new nodes", name, len(out.NewNodes))
+		}
+	}
+}
+
 // Of thirty kinds of pods that each want a node of their own not one is paid for, though not each is judged by itself.
 func TestManyKindsOfPodsDoNotPassTheGuard(t *testing.T) {
 	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)

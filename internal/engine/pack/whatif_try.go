@@ -225,7 +225,7 @@ func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away 
 		}
 		types = s.cheapestOf(sh, types, max(1, rules.MinTypes))
 	}
-	if !s.p.Options.MinValuesBestEffort && m.pool.hasMinValues {
+	if m.pool.hasMinValues { // MinValuesBestEffort or not: nothing has to be replaced
 		if _, _, have, short := s.minValuesShort(sh, types); short {
 			return Answer{Refusal: FewValues, Have: have}
 		}
@@ -293,7 +293,7 @@ func (s *solver) cheapestOf(sh *shape, types catalog.TypeSet, n int) catalog.Typ
 			continue
 		}
 		if taken >= n {
-			if _, _, _, short := s.minValuesShort(sh, out); !short || s.p.Options.MinValuesBestEffort {
+			if _, _, _, short := s.minValuesShort(sh, out); !short {
 				break
 			}
 		}
