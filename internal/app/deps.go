@@ -78,7 +78,7 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 	if d.cache, d.synced, err = d.newCache(ctx); err != nil {
 		return nil, err
 	}
-	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log, Trace: d.trace})
+	d.applier = apply.New(apply.Options{Client: d.GetClient(), Reader: d.GetAPIReader(), State: d.cache, Recorder: d.events, Log: d.log, Trace: d.trace, PriceBound: d.LaunchPriceBound})
 	if d.FeatureGates.NodeOverlay {
 		d.overlays = overlay.New()
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	Trace *trace.Tracer
 	// NominationTTL is how long a pod may stay unbound on an existing node; 0 is 20 seconds.
 	NominationTTL time.Duration
+	// PriceBound is by how many percent a type may be dearer than the cheapest for a launch to ask for it; 0: whatever it costs.
+	PriceBound int64
 }
 
 // Applier carries plans out.
@@ -128,7 +130,7 @@ func (a *Applier) Apply(ctx context.Context, p *plan.Plan, pools []*cluster.Pool
 		return out
 	}
 	defer a.give()
-	check := newChecker(a.o.State, pools)
+	check := newChecker(a.o.State, pools, a.o.PriceBound)
 	var admitted []*launching
 	nodes := check.withinLimits(p.NewNodes)
 	for i := range nodes {
@@ -212,7 +214,7 @@ func (a *Applier) create(ctx context.Context, launches []*launching) {
 				span.Fail(err)
 				story.Describe(span, launch.claim)
 				if err == nil {
-					a.o.State.Assume(launch.claim, expected(launch.node, launch.offered), launch.pods, a.o.Now().Add(a.o.ClaimTTL))
+					a.o.State.Assume(launch.claim, expected(launch.node, launch.offered, a.o.PriceBound), launch.pods, a.o.Now().Add(a.o.ClaimTTL))
 				}
 				return err
 			})

@@ -37,13 +37,14 @@ type checker struct {
 	nodes   map[string]*cluster.Node
 	pending map[cluster.PodRef]bool
 	used    map[string]res.List
+	bound   int64 // Options.PriceBound
 }
 
-func newChecker(state State, pools []*cluster.Pool) *checker {
+func newChecker(state State, pools []*cluster.Pool, bound int64) *checker {
 	snapshot := state.Snapshot()
 	c := &checker{
 		pools: map[string]*karpv1.NodePool{}, offered: map[string]*cluster.Pool{}, nodes: map[string]*cluster.Node{},
-		pending: map[cluster.PodRef]bool{}, used: Usage(snapshot),
+		pending: map[cluster.PodRef]bool{}, used: Usage(snapshot), bound: bound,
 	}
 	for _, p := range state.Pools() {
 		c.pools[p.Name] = p

@@ -327,12 +327,12 @@ func restricted(key string) bool {
 
 // expected is what is counted on of an instance in flight: for pods the least that its types leave them, against limits the most that
 // those have which EC2 may be asked for.
-func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
+func expected(node *plan.NewNode, pool *cluster.Pool, bound int64) intake.Expected {
 	var out intake.Expected
 	for t := range chosenTypes(node, pool) {
 		out.Allocatable = least(out.Allocatable, t.Allocatable())
 	}
-	for t := range chosenTypes(&plan.NewNode{Types: requested(node.Types, node.Requirements)}, pool) {
+	for t := range chosenTypes(&plan.NewNode{Types: requested(node.Types, node.Requirements, bound)}, pool) {
 		if out.Capacity == nil {
 			out.Capacity = res.List{}
 		}
@@ -343,16 +343,20 @@ func expected(node *plan.NewNode, pool *cluster.Pool) intake.Expected {
 	return out
 }
 
-// Nearby is by how many percent a type may be dearer than the cheapest for a launch to ask for it, by default
-// (--kerf-launch-price-bound).
-const Nearby = 10
+// Dearest is what a type may cost at most for a launch to ask for it, given the cheapest price and Options.PriceBound.
+func Dearest(cheapest catalog.MicroUSD, bound int64) catalog.MicroUSD {
+	if bound == 0 {
+		return math.MaxInt64
+	}
+	return cheapest + cheapest*catalog.MicroUSD(bound)/100
+}
 
 // requested are the types of a node, cheapest first, that a launch asks EC2 for: up to a price, unless a number of values is needed.
-func requested(types []plan.TypeChoice, requirements []requirement.Term) []plan.TypeChoice {
+func requested(types []plan.TypeChoice, requirements []requirement.Term, bound int64) []plan.TypeChoice {
 	if len(types) == 0 || needsValues(requirements) {
 		return types
 	}
-	most := types[0].Price + types[0].Price*Nearby/100
+	most := Dearest(types[0].Price, bound)
 	return slices.DeleteFunc(slices.Clone(types), func(t plan.TypeChoice) bool { return t.Price > most })
 }
 

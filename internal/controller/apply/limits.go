@@ -98,7 +98,7 @@ func (c *checker) fitting(n *plan.NewNode, share, left res.List) []plan.TypeChoi
 	}
 	for k := range left {
 		surplus := int64(0)
-		for _, t := range requested(kept, nil) {
+		for _, t := range requested(kept, nil, c.bound) {
 			surplus = max(surplus, has[t.Name][k]-least[k])
 		}
 		left[k] = max(0, left[k]-surplus)

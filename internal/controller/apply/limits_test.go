@@ -71,9 +71,13 @@ func TestTypesThatWouldExceedALimitAreLeftOut(t *testing.T) {
 func TestANodeInFlightWeighsTheMost(t *testing.T) {
 	node := testNode()
 	node.Types[1].Price = node.Types[0].Price * 105 / 100
-	got := expected(&node, &cluster.Pool{Types: testTypes()})
-	if dear := testNode(); expected(&dear, &cluster.Pool{Types: testTypes()}).Capacity["cpu"] != 4000 {
+	got := expected(&node, &cluster.Pool{Types: testTypes()}, 10)
+	dear := testNode()
+	if expected(&dear, &cluster.Pool{Types: testTypes()}, 10).Capacity["cpu"] != 4000 {
 		t.Error("a type that is twice as dear counts, though EC2 is not asked for it")
+	}
+	if expected(&dear, &cluster.Pool{Types: testTypes()}, 0).Capacity["cpu"] != 8000 {
+		t.Error("a type that is twice as dear does not count, though EC2 is asked for it at any price")
 	}
 	if got.Capacity["cpu"] != 8000 || got.Allocatable["cpu"] != 3900 {
 		t.Errorf("%v counts against limits and %v for pods, want 8000 of the larger and 3900 of the smaller type", got.Capacity["cpu"], got.Allocatable["cpu"])

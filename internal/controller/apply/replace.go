@@ -71,7 +71,7 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 		return nil, fmt.Errorf("waiting for another launch: %w", ctx.Err())
 	}
 	defer a.give()
-	check := newChecker(a.o.State, o.Pools)
+	check := newChecker(a.o.State, o.Pools, a.o.PriceBound)
 	var launches []*launching
 	nodes := check.withinLimits(o.NewNodes)
 	for i := range nodes {

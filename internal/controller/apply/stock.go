@@ -20,7 +20,7 @@ func (a *Applier) Stock(ctx context.Context, nodes []plan.NewNode, pools []*clus
 		return out
 	}
 	defer a.give()
-	check := newChecker(a.o.State, pools)
+	check := newChecker(a.o.State, pools, a.o.PriceBound)
 	var launches []*launching
 	for i := range nodes {
 		launch, refusal := check.admit(&nodes[i], nil)

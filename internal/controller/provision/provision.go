@@ -89,6 +89,8 @@ type Options struct {
 	Subnets func(*awsv1.EC2NodeClass) []cluster.Subnet
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced func() bool
+	// PriceBound is that of apply.Options.
+	PriceBound int64
 	// BatchIdle and BatchMax bound the wait for more pods: the longest silence, and the longest wait of all; 0 is 1 s and
 	// 10 s.
 	BatchIdle, BatchMax time.Duration

@@ -19,10 +19,10 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 	for i := len(p.NewNodes) - 1; i >= 0; i-- {
 		n := &p.NewNodes[i]
 		at := slices.IndexFunc(problem.Pools, func(x *cluster.Pool) bool { return x.Name == n.Pool })
-		if at < 0 || !retries(n, problem.Pools[at]) {
+		if at < 0 || !retries(n, problem.Pools[at], c.o.PriceBound) {
 			continue
 		}
-		first := !slices.ContainsFunc(p.NewNodes[:i], func(x plan.NewNode) bool { return x.Pool == n.Pool && retries(&x, problem.Pools[at]) })
+		first := !slices.ContainsFunc(p.NewNodes[:i], func(x plan.NewNode) bool { return x.Pool == n.Pool && retries(&x, problem.Pools[at], c.o.PriceBound) })
 		if first && now.Sub(c.retried[n.Pool]) >= SafetyInterval {
 			c.retried[n.Pool] = now
 			continue
@@ -42,11 +42,11 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 }
 
 // retries reports whether a node would be launched from nothing but what EC2 lacked the last time.
-func retries(n *plan.NewNode, pool *cluster.Pool) bool {
+func retries(n *plan.NewNode, pool *cluster.Pool, bound int64) bool {
 	if len(n.Types) == 0 {
 		return false
 	}
-	again, most := false, n.Types[0].Price+n.Types[0].Price*apply.Nearby/100
+	again, most := false, apply.Dearest(n.Types[0].Price, bound)
 	listed := map[string]bool{}
 	for _, t := range n.Types {
 		listed[t.Name] = true

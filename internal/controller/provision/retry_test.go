@@ -34,8 +34,11 @@ func TestWhatIsLaunchedFromNothingButAShortageIsTriedOnce(t *testing.T) {
 		pool := &cluster.Pool{Name: "p", Types: []*catalog.Type{{Name: "1", Offerings: tt.first}, {Name: "2", Offerings: tt.second}, {Name: "3", Offerings: []catalog.Offering{healthy(1)}}}}
 		n := &plan.NewNode{Pool: "p", Types: []plan.TypeChoice{{Name: "1", Price: 100}, {Name: "2", Price: 105}},
 			Requirements: []requirement.Term{{Key: requirement.Zone, Operator: requirement.In, Values: []string{"a", "b"}}}}
-		if got := retries(n, pool); got != tt.want {
+		if got := retries(n, pool, 10); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+		if anyPrice := name == "another zone is too dear to be taken"; anyPrice && retries(n, pool, 0) {
+			t.Errorf("%s: EC2 is asked for it at any price, and it is not short", name)
 		}
 	}
 }
