@@ -20,9 +20,9 @@ func (s *solver) minValuesShort(sh *shape, types catalog.TypeSet) (key requireme
 }
 
 // leavesTooFew reports whether the pool demands more choice of the new node than next would leave, though not more than
-// there is now.
+// there is now. Where pods must be comes before choice with MinValuesBestEffort.
 func (s *solver) leavesTooFew(m *newNode, next *shape) bool {
-	if !m.pool.hasMinValues {
+	if !m.pool.hasMinValues || s.p.Options.MinValuesBestEffort {
 		return false
 	}
 	types := m.types.Clone()
