@@ -45,10 +45,10 @@ func TestLearnedMemoryCountsForTheNextLaunch(t *testing.T) {
 		}
 	}
 	const bytes = 7_990_000_001
-	if p.Memory().Learn("m5.large", "ami-unknown", 1) && typesOf(t, p, class)["m5.large"].Capacity[res.Memory] == 1 {
+	if p.Memory().Learn("m5.large", "ami-unknown", "n", 1) && typesOf(t, p, class)["m5.large"].Capacity[res.Memory] == 1 {
 		t.Error("what nodes of another image have counts")
 	}
-	p.Memory().Learn("m5.large", image, bytes)
+	p.Memory().Learn("m5.large", image, "n", bytes)
 	after := typesOf(t, p, class)
 	if got := after["m5.large"].Capacity[res.Memory]; got != bytes {
 		t.Errorf("m5.large has %d bytes, want the %d that a node reported", got, bytes)

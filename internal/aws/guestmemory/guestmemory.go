@@ -128,8 +128,9 @@ type Book struct {
 	current atomic.Pointer[Snapshot]
 
 	mu      sync.Mutex
-	version uint64      // rises with everything that Text would show
-	against map[Key]int // nodes in a row that reported more than what is remembered
+	version uint64                  // rises with everything that Text would show
+	against map[Key]map[string]bool // nodes since the last that confirmed it that reported more than what is remembered
+	fresh   map[Key]bool            // what was put since Text
 }
 
 // NewBook returns an empty book; now is the clock, nil for time.Now.
@@ -137,7 +138,7 @@ func NewBook(now func() time.Time) *Book {
 	if now == nil {
 		now = time.Now
 	}
-	b := &Book{now: now, against: map[Key]int{}}
+	b := &Book{now: now, against: map[Key]map[string]bool{}, fresh: map[Key]bool{}}
 	b.current.Store(&Snapshot{Generation: 1})
 	return b
 }
@@ -152,22 +153,22 @@ func (b *Book) Version() uint64 {
 	return b.version
 }
 
-// Learn takes in the memory that a node reports. It reports whether another amount counts from now on.
-func (b *Book) Learn(instanceType, image string, bytes int64) bool {
-	return b.learn(Key{InstanceType: instanceType, Image: image}, bytes)
+// Learn takes in the memory that a node, told by its UID, reports. It reports whether another amount counts from now on.
+func (b *Book) Learn(instanceType, image, node string, bytes int64) bool {
+	return b.learn(Key{InstanceType: instanceType, Image: image}, node, bytes)
 }
 
 // LearnLeft takes in what the kubelet of a node of a class leaves to pods of a resource, and what was planned, both in its unit. As
 // much as planned is worth knowing only where nodes of other types left less. It reports whether another amount counts from now on.
-func (b *Book) LearnLeft(instanceType, image, class, resource string, amount, planned int64) bool {
+func (b *Book) LearnLeft(instanceType, image, class, node, resource string, amount, planned int64) bool {
 	of := Left{resource, class}
 	if resource == "" || amount >= planned && len(b.Snapshot().AllLeft(image, of)) == 0 {
 		return false
 	}
-	return b.learn(Key{instanceType, image, of}, amount)
+	return b.learn(Key{instanceType, image, of}, node, amount)
 }
 
-func (b *Book) learn(k Key, amount int64) bool {
+func (b *Book) learn(k Key, node string, amount int64) bool {
 	if k.InstanceType == "" || k.Image == "" || amount <= 0 {
 		return false
 	}
@@ -179,7 +180,10 @@ func (b *Book) learn(k Key, amount int64) bool {
 		delete(b.against, k)
 		return b.merge(map[Key]entry{k: told})
 	}
-	if b.against[k]++; b.against[k] < Odd {
+	if b.against[k] == nil {
+		b.against[k] = map[string]bool{}
+	}
+	if b.against[k][node] = true; len(b.against[k]) < Odd {
 		return false
 	}
 	delete(b.against, k)
@@ -211,7 +215,11 @@ func (b *Book) put(in map[Key]entry) bool {
 	if next == nil {
 		next = map[Key]entry{}
 	}
-	maps.Copy(next, in)
+	for k, e := range in {
+		if next[k] != e {
+			next[k], b.fresh[k] = e, true
+		}
+	}
 	maps.DeleteFunc(next, func(_ Key, e entry) bool { return b.stale(e) })
 	prune(next)
 	if maps.Equal(next, last.entries) {
@@ -227,14 +235,17 @@ func (b *Book) put(in map[Key]entry) bool {
 	return changed
 }
 
-// Forget empties the book.
+// Forget drops all but what was learned since Text was called last.
 func (b *Book) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.against)
-	if last := b.current.Load(); len(last.entries) > 0 {
+	last := b.current.Load()
+	next := maps.Clone(last.entries)
+	maps.DeleteFunc(next, func(k Key, _ entry) bool { return !b.fresh[k] })
+	if len(next) < len(last.entries) {
 		b.version++
-		b.current.Store(&Snapshot{Generation: last.Generation + 1})
+		b.current.Store(&Snapshot{Generation: last.Generation + 1, entries: next})
 	}
 }
 

@@ -29,7 +29,7 @@ func TestTheLeastAmountCountsAtOnce(t *testing.T) {
 		changed        bool
 	}{{8000, 8000, true}, {8100, 8000, false}, {7900, 7900, true}, {7900, 7900, false}, {0, 7900, false}, {-5, 7900, false}} {
 		before := b.Snapshot()
-		if got := b.Learn("m5.large", "ami-1", step.reported); got != step.changed {
+		if got := b.Learn("m5.large", "ami-1", "n", step.reported); got != step.changed {
 			t.Errorf("a node reports %d: changed %v, want %v", step.reported, got, step.changed)
 		}
 		if got := known(b, "m5.large", "ami-1"); got != step.want {
@@ -46,12 +46,12 @@ func TestTheLeastAmountCountsAtOnce(t *testing.T) {
 
 func TestWhatNobodyConfirmsIsForgotten(t *testing.T) {
 	b, c := newBook()
-	b.Learn("m5.large", "ami-1", 7000)
-	b.Learn("c5.large", "ami-1", 3000)
+	b.Learn("m5.large", "ami-1", "n", 7000)
+	b.Learn("c5.large", "ami-1", "n", 3000)
 	c.t = c.t.Add(Age - 24*time.Hour)
-	b.Learn("m5.large", "ami-1", 7050)
+	b.Learn("m5.large", "ami-1", "n", 7050)
 	c.t = c.t.Add(3 * 24 * time.Hour)
-	b.Learn("r5.large", "ami-1", 15000)
+	b.Learn("r5.large", "ami-1", "n", 15000)
 	if got := known(b, "m5.large", "ami-1"); got != 7000 {
 		t.Errorf("what was confirmed is %d", got)
 	}
@@ -59,7 +59,7 @@ func TestWhatNobodyConfirmsIsForgotten(t *testing.T) {
 		t.Errorf("what nobody confirmed for 62 days is %d", got)
 	}
 	c.t = c.t.Add(Age)
-	b.Learn("m5.large", "ami-1", 7500)
+	b.Learn("m5.large", "ami-1", "n", 7500)
 	if got := known(b, "m5.large", "ami-1"); got != 7500 {
 		t.Errorf("an amount of long ago still counts: %d", got)
 	}
@@ -68,36 +68,42 @@ func TestWhatNobodyConfirmsIsForgotten(t *testing.T) {
 // TestOneOddNodeDoesNotRuleForLong has a node that reports much less than those that come after it.
 func TestOneOddNodeDoesNotRuleForLong(t *testing.T) {
 	b, c := newBook()
-	for i, step := range []struct{ reported, want int64 }{
-		{7000, 7000}, {2000, 2000}, {7000, 2000}, {7000, 2000}, {2010, 2000}, {7000, 2000}, {7000, 2000}, {7000, 7000}, {6950, 6950},
+	for i, step := range []struct {
+		node           string
+		reported, want int64
+	}{
+		{"a", 7000, 7000}, {"odd", 2000, 2000}, {"b", 7000, 2000}, {"c", 7000, 2000}, {"odd", 2010, 2000}, {"d", 7000, 2000}, {"e", 7000, 2000},
+		{"e", 7000, 2000}, {"f", 7000, 7000}, {"g", 6950, 6950}, // e counts once, however often it is ready
 	} {
-		b.Learn("m5.large", "ami-1", step.reported)
+		b.Learn("m5.large", "ami-1", step.node, step.reported)
 		if got := known(b, "m5.large", "ami-1"); got != step.want {
 			t.Errorf("node %d reports %d: known is %d, want %d", i, step.reported, got, step.want)
 		}
 	}
-	b.Learn("c5.large", "ami-1", 1000)
+	b.Learn("c5.large", "ami-1", "n", 1000)
 	c.t = c.t.Add(Age - 24*time.Hour)
-	b.Learn("c5.large", "ami-1", 3000)
+	b.Learn("c5.large", "ami-1", "n", 3000)
 	c.t = c.t.Add(3 * 24 * time.Hour)
-	b.Learn("r5.large", "ami-1", 15000)
+	b.Learn("r5.large", "ami-1", "n", 15000)
 	if got := known(b, "c5.large", "ami-1"); got != 0 {
 		t.Errorf("what the only node since has contradicted is still %d", got)
 	}
+	_, _ = b.Text()
+	b.Learn("r5.large", "ami-2", "n", 15000)
 	b.Forget()
-	if n := b.Snapshot().Len(); n != 0 {
-		t.Errorf("%d amounts are known of an empty book", n)
+	if n := b.Snapshot().Len(); n != 1 || known(b, "r5.large", "ami-2") != 15000 {
+		t.Errorf("%d amounts are known, want the one that is new", n)
 	}
 }
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	b, c := newBook()
 	for i := range MaxEntries {
-		b.Learn("m5.large", fmt.Sprintf("ami-%04d", i), 7000)
+		b.Learn("m5.large", fmt.Sprintf("ami-%04d", i), "n", 7000)
 	}
 	c.t = c.t.Add(48 * time.Hour)
-	b.Learn("m5.large", "ami-0000", 7000)
-	b.Learn("m5.large", "ami-new", 7000)
+	b.Learn("m5.large", "ami-0000", "n", 7000)
+	b.Learn("m5.large", "ami-new", "n", 7000)
 	if n := b.Snapshot().Len(); n != MaxEntries {
 		t.Errorf("%d entries", n)
 	}
@@ -111,16 +117,16 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 
 func TestARestartForgetsNothing(t *testing.T) {
 	first, c := newBook()
-	first.Learn("m5.large", "ami-1", 8000)
-	first.Learn("c5.large", "ami-1", 3900)
-	first.Learn("m5.large", "ami-2", 8050)
+	first.Learn("m5.large", "ami-1", "n", 8000)
+	first.Learn("c5.large", "ami-1", "n", 3900)
+	first.Learn("m5.large", "ami-2", "n", 8050)
 	text, version := first.Text()
 	if want := `{"c5.large":{"ami-1":{"bytes":3900,"seen":"2026-11-21"}},"m5.large":{"ami-1":{"bytes":8000,"seen":"2026-11-21"},"ami-2":{"bytes":8050,"seen":"2026-11-21"}}}`; text != want || version == 0 {
 		t.Errorf("text is %s, version %d", text, version)
 	}
 	second := NewBook(c.now)
-	second.Learn("m5.large", "ami-1", 8010) // a node spoke before the text was read
-	second.Learn("m5.large", "ami-2", 8040)
+	second.Learn("m5.large", "ami-1", "n", 8010) // a node spoke before the text was read
+	second.Learn("m5.large", "ami-2", "n", 8040)
 	before := second.Snapshot()
 	if err := second.Take(text); err != nil {
 		t.Fatal(err)
@@ -167,7 +173,7 @@ func TestWhatIsLeftToPods(t *testing.T) {
 		{"as much as planned, after others left less", "m5.large", "1", 7000, 7000, true},
 		{"as much as planned, under other settings", "m5.large", "2", 7000, 7000, false},
 	} {
-		if got := b.LearnLeft(step.instanceType, "ami-1", step.class, "memory", step.amount, step.planned); got != step.changed {
+		if got := b.LearnLeft(step.instanceType, "ami-1", step.class, "n", "memory", step.amount, step.planned); got != step.changed {
 			t.Errorf("%s: changed %v, want %v", step.what, got, step.changed)
 		}
 	}

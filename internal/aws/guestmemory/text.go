@@ -31,6 +31,7 @@ func keyOf(instanceType, name string) Key {
 func (b *Book) Text() (text string, version uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	clear(b.fresh)
 	out := map[string]map[string]kept{}
 	for k, e := range b.current.Load().entries {
 		if out[k.InstanceType] == nil {

@@ -45,10 +45,10 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 	}
 	book := guestmemory.NewBook(nil)
 	const gib = int64(1) << 30
-	book.LearnLeft("m5.xlarge", "ami-1", "7", res.Memory, before["m5.xlarge"][res.Memory]-3*gib, before["m5.xlarge"][res.Memory])
-	book.LearnLeft("m5.4xlarge", "ami-1", "7", res.Memory, before["m5.4xlarge"][res.Memory], before["m5.4xlarge"][res.Memory]-3*gib)
-	book.LearnLeft("m5.xlarge", "ami-1", "other", res.CPU, 1, 2)
-	book.LearnLeft("m5.xlarge", "ami-2", "7", res.CPU, 1, 2)
+	book.LearnLeft("m5.xlarge", "ami-1", "7", "n", res.Memory, before["m5.xlarge"][res.Memory]-3*gib, before["m5.xlarge"][res.Memory])
+	book.LearnLeft("m5.4xlarge", "ami-1", "7", "n", res.Memory, before["m5.4xlarge"][res.Memory], before["m5.4xlarge"][res.Memory]-3*gib)
+	book.LearnLeft("m5.xlarge", "ami-1", "other", "n", res.CPU, 1, 2)
+	book.LearnLeft("m5.xlarge", "ami-2", "7", "n", res.CPU, 1, 2)
 	cfg.Learned = book.Snapshot()
 	cfg.Extra = instancetype.ExtraOf(s, cfg)
 	for name, want := range map[string][2]int64{"m5.large": {gib, 2 * gib}, "m5.xlarge": {3 * gib, 3 * gib}, "m5.2xlarge": {3 * gib, 3 * gib}, "m5.4xlarge": {0, 0}} {
@@ -64,7 +64,7 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 	cfg.RAID0 = true
 	disk := func(name string) int64 { return left(name)[res.EphemeralStorage] }
 	volume, larger := disk("m5.large"), disk("d2.2xlarge")
-	book.LearnLeft("d2.xlarge", "ami-1", "7", res.EphemeralStorage, 17*gib, disk("d2.xlarge"))
+	book.LearnLeft("d2.xlarge", "ami-1", "7", "n", res.EphemeralStorage, 17*gib, disk("d2.xlarge"))
 	cfg.Learned = book.Snapshot()
 	cfg.Extra = instancetype.ExtraOf(s, cfg)
 	if got := disk("m5.large"); got != volume {
@@ -76,13 +76,13 @@ func TestWhatNodesKeepCountsForOtherTypes(t *testing.T) {
 	cfg.RAID0 = false
 	// A kubelet's number of pods is the same on all nodes.
 	planned := before["m5.4xlarge"][res.Pods]
-	book.LearnLeft("m5.4xlarge", "ami-1", "7", res.Pods, 110, planned)
+	book.LearnLeft("m5.4xlarge", "ami-1", "7", "n", res.Pods, 110, planned)
 	cfg.Learned = book.Snapshot()
 	cfg.Extra = instancetype.ExtraOf(s, cfg)
 	if got := left("m5.24xlarge")[res.Pods]; got != 737 {
 		t.Errorf("m5.24xlarge takes %d pods after nodes of one other type were seen, want 737", got)
 	}
-	book.LearnLeft("m5.24xlarge", "ami-1", "7", res.Pods, 110, 737)
+	book.LearnLeft("m5.24xlarge", "ami-1", "7", "n", res.Pods, 110, 737)
 	cfg.Learned = book.Snapshot()
 	cfg.Extra = instancetype.ExtraOf(s, cfg)
 	for name, want := range map[string]int64{"m5.large": before["m5.large"][res.Pods], "m5.xlarge": before["m5.xlarge"][res.Pods], "m5.4xlarge": 110, "m5.12xlarge": 110} {

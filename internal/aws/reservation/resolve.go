@@ -71,7 +71,7 @@ func NewResolver(api API, ledger *Ledger, now func() time.Time) *Resolver {
 func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, cloud.Finding) {
 	f := cloud.Finding{Condition: awsv1.ConditionTypeCapacityReservationsReady}
 	queries, notes := queriesOf(class.Spec.CapacityReservationSelectorTerms)
-	found, platform := map[string]awsv1.CapacityReservation{}, platformOf(class.ResolvedAMIFamily())
+	found, platform := map[string]awsv1.CapacityReservation{}, platformOf(class)
 	for _, q := range queries {
 		all, err := r.ask(ctx, q)
 		if err != nil {
@@ -85,7 +85,7 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 			case ok && platform != "" && is != "" && is != platform:
 				ok, why = false, fmt.Sprintf("capacity reservation %s is passed over: it is for the platform %s, and nodes of the class are %s", c.ID, is, platform)
 			case ok && otherTenancy(&all[i]):
-				why = fmt.Sprintf("capacity reservation %s counts as empty: its tenancy is %s, and Kerf launches into reservations of default tenancy only", c.ID, all[i].Tenancy)
+				why = fmt.Sprintf("capacity reservation %s is of tenancy %s: only NodePools that demand karpenter.k8s.aws/instance-tenancy In [%[2]s] can launch into it", c.ID, all[i].Tenancy)
 			}
 			if why != "" {
 				notes = append(notes, why)
@@ -106,20 +106,19 @@ func (r *Resolver) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 	return out, f
 }
 
-// platformOf is what EC2 calls the platform of a family's images, empty for the user's own, which may be of any. EC2 launches
-// into a reservation only what is of its platform.
-func platformOf(family awsv1.AMIFamily) types.CapacityReservationInstancePlatform {
-	switch {
-	case family == awsv1.AMIFamilyCustom:
+// platformOf is what EC2 calls the platform of the images that a class names by alias, empty where it names them otherwise: those may
+// be of any, whatever family they are set up as. EC2 launches into a reservation only what is of its platform.
+func platformOf(class *awsv1.EC2NodeClass) types.CapacityReservationInstancePlatform {
+	switch alias, err := class.Alias(); {
+	case err != nil || alias == nil:
 		return ""
-	case family.IsWindows():
+	case class.ResolvedAMIFamily().IsWindows():
 		return types.CapacityReservationInstancePlatformWindows
 	}
 	return types.CapacityReservationInstancePlatformLinuxUnix
 }
 
-// otherTenancy reports whether nothing is launched into the reservation for its tenancy. It stays in the class's list, so that
-// instances that run in it are not taken for drifted.
+// otherTenancy reports whether EC2 launches into the reservation only what demands its tenancy.
 func otherTenancy(c *types.CapacityReservation) bool {
 	return c.Tenancy != "" && c.Tenancy != types.CapacityReservationTenancyDefault
 }
@@ -223,11 +222,7 @@ func (r *Resolver) ask(ctx context.Context, q query) ([]types.CapacityReservatio
 		return nil, err
 	}
 	for i := range found {
-		left := int(aws.ToInt32(found[i].AvailableInstanceCount))
-		if otherTenancy(&found[i]) {
-			left = 0
-		}
-		r.ledger.Seen(aws.ToString(found[i].CapacityReservationId), left, now)
+		r.ledger.Seen(aws.ToString(found[i].CapacityReservationId), int(aws.ToInt32(found[i].AvailableInstanceCount)), now)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -117,39 +117,40 @@ func TestReservationsBySelector(t *testing.T) {
 	}
 }
 
-func TestReservationsOfAnotherPlatformOrTenancyAreNoFreeCapacity(t *testing.T) {
+func TestReservationsOfAnotherPlatformArePassedOver(t *testing.T) {
 	f := newFixture(t)
 	f.add(t, world.Reservation{ID: "cr-0a", Total: 4})
 	f.add(t, world.Reservation{ID: "cr-0b", Total: 4, Platform: "Windows"})
 	f.add(t, world.Reservation{ID: "cr-0c", Total: 4, Platform: "Red Hat Enterprise Linux"})
 	f.add(t, world.Reservation{ID: "cr-0d", Total: 4, Tenancy: "dedicated"})
-	for family, want := range map[awsv1.AMIFamily]struct {
-		ids   []string
-		notes []string
+	for name, want := range map[string]struct {
+		alias  string
+		family awsv1.AMIFamily
+		ids    []string
+		notes  []string
 	}{
-		awsv1.AMIFamilyAL2023:      {[]string{"cr-0a", "cr-0d"}, []string{"cr-0b is passed over: it is for the platform Windows", "cr-0c is passed over", "cr-0d counts as empty: its tenancy is dedicated"}},
-		awsv1.AMIFamilyWindows2022: {[]string{"cr-0b"}, []string{"cr-0a is passed over: it is for the platform Linux/UNIX", "cr-0c is passed over", "cr-0d is passed over"}},
-		awsv1.AMIFamilyCustom:      {[]string{"cr-0a", "cr-0b", "cr-0c", "cr-0d"}, []string{"cr-0d counts as empty"}},
+		"Linux by alias": {"al2023@latest", awsv1.AMIFamilyAL2023, []string{"cr-0a", "cr-0d"},
+			[]string{"cr-0b is passed over: it is for the platform Windows", "cr-0c is passed over", "cr-0d is of tenancy dedicated: only NodePools that demand karpenter.k8s.aws/instance-tenancy In [dedicated]"}},
+		"Windows by alias":                        {"windows2022@latest", awsv1.AMIFamilyWindows2022, []string{"cr-0b"}, []string{"cr-0a is passed over: it is for the platform Linux/UNIX", "cr-0c is passed over", "cr-0d is passed over"}},
+		"an image by id, which may be of Red Hat": {"", awsv1.AMIFamilyAL2023, []string{"cr-0a", "cr-0b", "cr-0c", "cr-0d"}, []string{"cr-0d is of tenancy dedicated"}},
 	} {
 		c := class(awsv1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open"})
-		c.Spec.AMIFamily = &family
+		c.Spec.AMIFamily, c.Spec.AMISelectorTerms = &want.family, []awsv1.AMISelectorTerm{{ID: "ami-0123456789abcdef0"}}
+		if want.alias != "" {
+			c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: want.alias}}
+		}
 		got, finding := f.resolver.Resolve(t.Context(), c)
 		var ids []string
 		for _, r := range got {
 			ids = append(ids, r.ID)
 		}
 		if !slices.Equal(ids, want.ids) || !finding.OK || strings.Count(finding.Message, ";") != len(want.notes)-1 {
-			t.Errorf("%s: selected %v, want %v; %+v", family, ids, want.ids, finding)
+			t.Errorf("%s: selected %v, want %v; %+v", name, ids, want.ids, finding)
 		}
 		for _, note := range want.notes {
 			if !strings.Contains(finding.Message, note) {
-				t.Errorf("%s: %q lacks %q", family, finding.Message, note)
+				t.Errorf("%s: %q lacks %q", name, finding.Message, note)
 			}
-		}
-	}
-	for id, want := range map[string]int{"cr-0a": 4, "cr-0d": 0} {
-		if n, known := f.ledger.Left(id); n != want || !known {
-			t.Errorf("%s holds %d (known: %t), want %d", id, n, known, want)
 		}
 	}
 }

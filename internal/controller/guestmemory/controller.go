@@ -27,16 +27,16 @@ import (
 
 // Book is where amounts are kept.
 type Book interface {
-	// Learn takes in the memory in bytes of a node; it reports whether that changes what is planned with.
-	Learn(instanceType, image string, bytes int64) bool
+	// Learn takes in the memory in bytes of a node, told by its UID; it reports whether that changes what is planned with.
+	Learn(instanceType, image, node string, bytes int64) bool
 	// LearnLeft takes in what a kubelet leaves to pods of a resource, and what was planned, as in res.List. The class is the
 	// hash of its settings.
-	LearnLeft(instanceType, image, class, resource string, amount, planned int64) bool
+	LearnLeft(instanceType, image, class, node, resource string, amount, planned int64) bool
 	// Version rises whenever there is something new to keep; Text writes everything, Take reads it.
 	Version() uint64
 	Text() (text string, version uint64)
 	Take(text string) error
-	// Forget empties it.
+	// Forget drops all but what was learned since Text.
 	Forget()
 }
 
@@ -111,12 +111,12 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (c *Controller) learn(node *corev1.Node, claim *karpv1.NodeClaim) {
 	name, image, class := claim.Labels[corev1.LabelInstanceTypeStable], claim.Status.ImageID, claim.Annotations[awsv1.AnnotationEC2NodeClassHash]
 	planned, has := intake.Resources(claim.Status.Allocatable), told(node)
-	if c.Book.Learn(name, image, has[""]) {
+	if c.Book.Learn(name, image, string(node.UID), has[""]) {
 		c.Log.Info("learned how much memory an instance type leaves its nodes", "instance_type", name, "image", image, "bytes", has[""], "node", node.Name)
 	}
 	delete(has, "")
 	for _, r := range slices.Sorted(maps.Keys(has)) {
-		if c.Book.LearnLeft(name, image, class, r, has[r], planned[r]) {
+		if c.Book.LearnLeft(name, image, class, string(node.UID), r, has[r], planned[r]) {
 			c.Log.Info("a node leaves less to pods than was planned; the next plan counts on that",
 				"resource", r, "left", has[r], "planned", planned[r], "instance_type", name, "image", image, "node", node.Name)
 		}

@@ -120,7 +120,7 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 	if got := second.Snapshot().AllLeft("ami-1", book.Left{Resource: "memory", Class: "7"}); len(got) > 0 {
 		t.Errorf("left to pods are %v bytes of memory; with the huge pages it is as much as planned", got)
 	}
-	second.Learn("m5.large", "ami-1", 7700<<20)
+	second.Learn("m5.large", "ami-1", "n", 7700<<20)
 	if err := heir.Write(t.Context()); err != nil || writes != 2 {
 		t.Errorf("%d writes, %v", writes, err)
 	}
@@ -129,14 +129,14 @@ func TestNodesTeachAndRestartsForgetNothing(t *testing.T) {
 	if err := c.Delete(t.Context(), deleted); err != nil {
 		t.Fatal(err)
 	}
-	second.Learn("m5.large", "ami-9", 7000<<20)
+	second.Learn("m5.large", "ami-9", "n", 7000<<20)
 	for range 2 {
 		if err := heir.Write(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := second.Snapshot().Len(); n != 0 {
-		t.Errorf("%d amounts are known after the ConfigMap was deleted", n)
+	if _, fresh := second.Snapshot().Bytes("m5.large", "ami-9"); !fresh || second.Snapshot().Len() != 1 {
+		t.Errorf("%d amounts are known after the ConfigMap was deleted, want the one that is new", second.Snapshot().Len())
 	}
 
 	broken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: guestmemory.ConfigMap}, Data: map[string]string{"memory.json": "{"}}

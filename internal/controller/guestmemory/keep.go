@@ -76,20 +76,20 @@ func (k *Keeper) Read(ctx context.Context) error {
 }
 
 // Write brings the ConfigMap up to date, without a call when nothing is new. Where it was deleted meanwhile, what was learned is
-// forgotten, and what nodes tell from then on is kept.
+// forgotten but for what is new.
 func (k *Keeper) Write(ctx context.Context) error {
 	if k.Book.Version() == k.written {
 		return nil
 	}
-	text, version := k.Book.Text()
 	stored := &corev1.ConfigMap{}
 	err := k.Reader.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: ConfigMap}, stored)
-	switch {
-	case apierrors.IsNotFound(err) && k.kept:
+	if apierrors.IsNotFound(err) && k.kept {
 		k.kept = false
 		k.Book.Forget()
-		k.Log.Info("the ConfigMap was deleted: what was learned of nodes is forgotten", "configmap", k.Namespace+"/"+ConfigMap)
-		return nil
+		k.Log.Info("the ConfigMap was deleted: what was learned of nodes before is forgotten", "configmap", k.Namespace+"/"+ConfigMap)
+	}
+	text, version := k.Book.Text()
+	switch {
 	case apierrors.IsNotFound(err):
 		err = k.Client.Create(ctx, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: ConfigMap, Labels: map[string]string{"app.kubernetes.io/managed-by": "kerf"}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -159,7 +160,11 @@ func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
 		}
 		r.last = append(r.last, how)
 		if len(r.last) > outcomes {
-			r.last = r.last[len(r.last)-outcomes:]
+			oldest := 0
+			if how == neverLaunched && r.last[0] == neverJoined {
+				oldest = slices.Index(r.last, neverLaunched) // which says nothing of whether instances become nodes
+			}
+			r.last = slices.Delete(r.last, oldest, oldest+1)
 		}
 		changed, tell := before != r.verdict() || because != r.reason(), h.tell
 		h.mu.Unlock()

@@ -188,6 +188,8 @@ func (s *solver) keepsMinValues(m *newNode, next *shape, it *podGroup, n int) bo
 		return true
 	case !s.p.Options.MinValuesBestEffort:
 		return false
+	case slices.ContainsFunc(it.class.topo.host, func(d demand) bool { return d.group.kind == attracting }):
+		return true // these pods have to be on one host
 	case len(m.parts) == 0:
 		return short(next, 1)
 	}

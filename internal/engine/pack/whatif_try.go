@@ -199,6 +199,7 @@ func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away 
 			m.pool.dropThirstier(some, m.types)
 		}
 	}
+	relaxed := s.p.Options.MinValuesBestEffort && m.pool.hasMinValues && s.hasTooFew(m) // the pods leave too few choices at any price
 	types := s.below(sh, some, ceiling)
 	cell := m.cell(m.best)
 	for i, key := range catalog.CellKeys() {
@@ -223,9 +224,9 @@ func (w *WhatIf) narrow(m *newNode, ceiling catalog.MicroUSD, rules Rules, away 
 		if n := types.Count(); n < rules.MinTypes {
 			return Answer{Refusal: FewTypes, Have: n}
 		}
-		types = s.cheapestOf(sh, types, max(1, rules.MinTypes))
+		types = s.cheapestOf(sh, types, max(1, rules.MinTypes), relaxed)
 	}
-	if m.pool.hasMinValues { // MinValuesBestEffort or not: nothing has to be replaced
+	if m.pool.hasMinValues && !relaxed {
 		if _, _, have, short := s.minValuesShort(sh, types); short {
 			return Answer{Refusal: FewValues, Have: have}
 		}
@@ -284,8 +285,8 @@ func (s *solver) below(sh *shape, types catalog.TypeSet, ceiling catalog.MicroUS
 	return out
 }
 
-// cheapestOf cuts the types to the n cheapest; more where minValues needs them.
-func (s *solver) cheapestOf(sh *shape, types catalog.TypeSet, n int) catalog.TypeSet {
+// cheapestOf cuts the types to the n cheapest; more where minValues needs them, which is not asked if it is relaxed.
+func (s *solver) cheapestOf(sh *shape, types catalog.TypeSet, n int, relaxed bool) catalog.TypeSet {
 	out := catalog.NewTypeSet(sh.pool.cat.Len())
 	taken := 0
 	for _, t := range sh.order {
@@ -293,7 +294,7 @@ func (s *solver) cheapestOf(sh *shape, types catalog.TypeSet, n int) catalog.Typ
 			continue
 		}
 		if taken >= n {
-			if _, _, _, short := s.minValuesShort(sh, out); !short {
+			if _, _, _, short := s.minValuesShort(sh, out); !short || relaxed {
 				break
 			}
 		}

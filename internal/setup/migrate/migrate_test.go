@@ -85,9 +85,14 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			s.add(t, fmt.Sprintf(pool, `disruption: {budgets: [{nodes: "1", schedule: "99 * * * *", duration: 1h}]},`, "karpenter.k8s.aws"))
 		}, Blocks, "NodePool web", "budgets[0]"},
 		"kubelets of v1beta1": {func(t *testing.T, s *Seen) {
+			s.container().Image = "public.ecr.aws/karpenter/controller:1.0.8"
 			s.add(t, strings.Replace(fmt.Sprintf(pool, "", "karpenter.k8s.aws"), "{name: web}", `{name: web, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: '{"maxPods":110}'}}`, 1))
 		}, Blocks, "NodePool web", "v1beta1-kubelet-conversion"},
-		"a taint without a reason": {func(_ *testing.T, s *Seen) {
+		"kubelets of v1beta1 in a later release": {func(t *testing.T, s *Seen) {
+			s.add(t, strings.Replace(fmt.Sprintf(pool, "", "karpenter.k8s.aws"), "{name: web}", `{name: web, annotations: {compatibility.karpenter.sh/v1beta1-kubelet-conversion: '{"maxPods":110}'}}`, 1))
+		}, Differs, "NodePool web", "has no effect"},
+		"a taint without a reason": {func(t *testing.T, s *Seen) {
+			s.add(t, `{apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {name: c1}, spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: web}, requirements: []}, status: {nodeName: n1, providerID: "aws:///a/i-1"}}`)
 			s.Nodes = append(s.Nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}}})
 		}, Differs, "Nodes n1", "do not say why"},
 		"a taint with a reason": {func(t *testing.T, s *Seen) {

@@ -137,6 +137,15 @@ func (e *examination) unreadAnnotations() {
 // release takes them before those of the class; later ones read the class alone.
 const convertedKubelet = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
 
+// runsFirst reports whether Karpenter 1.0 runs.
+func (e *examination) runsFirst() bool {
+	if e.Deployment == nil || e.isKerf() {
+		return false
+	}
+	running, err := minor(e.version())
+	return err == nil && running.Major() == 1 && running.Minor() == 0
+}
+
 // convertedKubelets are settings of kubelets that only Karpenter 1.0 reads.
 func (e *examination) convertedKubelets() {
 	for i := range e.Objects["NodePool"] {
@@ -146,9 +155,13 @@ func (e *examination) convertedKubelets() {
 			continue
 		}
 		class, _, _ := unstructured.NestedString(o.Object, "spec", "template", "spec", "nodeClassRef", "name")
+		remove := "kubectl annotate nodepool " + o.GetName() + " " + convertedKubelet + "-"
+		if !e.runsFirst() {
+			e.differs("NodePool "+o.GetName(), "its annotation %s has no effect: only Karpenter 1.0 reads it", convertedKubelet).fix(remove)
+			continue
+		}
 		e.blocks("NodePool "+o.GetName(), "its annotation %s has settings of the kubelet, which only Karpenter 1.0 reads", convertedKubelet).
 			why("new nodes would have the kubelet's defaults: other numbers of pods, and nothing reserved").
-			fix("kubectl edit ec2nodeclass "+class+"   # spec.kubelet: "+kubelet,
-				"kubectl annotate nodepool "+o.GetName()+" "+convertedKubelet+"-")
+			fix("kubectl edit ec2nodeclass "+class+"   # spec.kubelet: "+kubelet, remove)
 	}
 }

@@ -12,9 +12,9 @@ import (
 // progress is what is under way. It stops nobody: Kerf reads it off the objects and goes on with it.
 func (e *examination) progress() {
 	var deleting, launching, joining, disrupted, left []string
-	going := map[string]bool{} // nodes whose claim says that they are to go
+	going := map[string]bool{} // by node of ours, whether its claim says that it is to go
 	for _, c := range e.claims() {
-		going[c.Status.NodeName] = !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
+		going[c.Status.NodeName] = going[c.Status.NodeName] || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
 		switch {
 		case !c.DeletionTimestamp.IsZero():
 			deleting = append(deleting, c.Name)
@@ -27,9 +27,10 @@ func (e *examination) progress() {
 	for i := range e.Nodes {
 		n := &e.Nodes[i]
 		if n.DeletionTimestamp.IsZero() && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.DisruptedTaintKey }) {
-			if going[n.Name] || intake.Leaving(n) {
+			switch goes, ours := going[n.Name]; {
+			case goes || intake.Leaving(n):
 				disrupted = append(disrupted, n.Name)
-			} else {
+			case ours:
 				left = append(left, n.Name)
 			}
 		}
