@@ -4,7 +4,6 @@
 package aws
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -261,7 +260,7 @@ func (p *Provider) Terminate(ctx context.Context, providerID string) error {
 		return err
 	}
 	if err := p.heldBack("terminating", providerID); err != nil {
-		return cmp.Or(p.ended(ctx, id), err)
+		return p.unlessEnded(ctx, id, err)
 	}
 	m, err := p.inventory.Get(ctx, id)
 	if err != nil {
@@ -292,7 +291,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 		return nil, err
 	}
 	if err := p.heldBack("reading", providerID); err != nil {
-		return nil, cmp.Or(p.ended(ctx, id), err)
+		return nil, p.unlessEnded(ctx, id, err)
 	}
 	return p.inventory.Get(ctx, id)
 }

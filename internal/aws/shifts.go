@@ -69,13 +69,13 @@ func (s *shifts) zone(id string) (name string) {
 	return name
 }
 
-// ended is the error of class NotFound where EC2 shows an instance as terminated in the listing of them all, which asks for no
-// single one; nil where it does not. Leaving a zone alone is no reason to keep the Node of an instance that is gone: Kubernetes
-// would not free its pods.
-func (p *Provider) ended(ctx context.Context, id string) error {
+// unlessEnded is why an instance is left alone, unless EC2 shows it as terminated in the listing of them all, which asks for no
+// single one: then it is an error of class NotFound. Leaving a zone alone is no reason to keep the Node of an instance that is
+// gone: Kubernetes would not free its pods.
+func (p *Provider) unlessEnded(ctx context.Context, id string, leftAlone error) error {
 	all, err := p.inventory.Since(ctx, p.opts.Now().Add(-recent))
 	if err != nil {
-		return nil
+		return leftAlone
 	}
 	for _, m := range all {
 		if m.InstanceID == id && m.State == string(types.InstanceStateNameTerminated) {
@@ -83,7 +83,7 @@ func (p *Provider) ended(ctx context.Context, id string) error {
 			return &cloud.Error{Op: "looking for instance " + id, Class: cloud.NotFound, Err: errors.New("it is terminated")}
 		}
 	}
-	return nil
+	return leftAlone
 }
 
 // recent is how old a listing may be that is to tell of instances that have ended.
