@@ -169,7 +169,7 @@ func TestNoDecisionWaitsForTheComparison(t *testing.T) {
 		h.Serve("compared:80", between)
 		h.Apply(onDemand)
 		h.StartController()
-		h.Pass(time.Minute)
+		h.Pass(20 * time.Minute) // the comparison that a new leader begins with is over
 		decided := func(app string) time.Duration {
 			began, before := time.Now(), len(h.Claims())
 			h.Deploy(app, 1, "7", "1Gi")
