@@ -31,7 +31,7 @@ decides, and reports what it would have done and the difference in dollars per h
 				return &usageError{err}
 			}
 			where := app.Surroundings{AWS: account.options()}
-			if cluster != (clusterFlags{}) {
+			if cluster.kubeconfig != "" || cluster.context != "" {
 				if where.Kubernetes, err = cluster.config(); err != nil {
 					return err
 				}

@@ -116,7 +116,8 @@ func (d *doctorFlags) forward(ctx context.Context, pod *corev1.Pod) (url string,
 	if err != nil {
 		return "", nil, err
 	}
-	return leader.Forward(ctx, config, pod)
+	url, _, stop, err = leader.Forward(ctx, config, pod)
+	return url, stop, err
 }
 
 // doctorPaint colours a report for people.

@@ -2,17 +2,18 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
@@ -25,9 +26,14 @@ import (
 // words, and the same environment variables in their place.
 
 // clusterFlags say which cluster it is.
-type clusterFlags struct{ kubeconfig, context string }
+type clusterFlags struct {
+	kubeconfig, context string
+	// current is the current context when the command first asked: it stays with that cluster when kubectl switches to another one.
+	current func() string
+}
 
 func (f *clusterFlags) register(c *cobra.Command) {
+	f.current = sync.OnceValue(func() string { return f.load().CurrentContext })
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file [$KUBECONFIG] (default: ~/.kube/config, or the pod's service account)")
 	c.Flags().StringVar(&f.context, "context", "", "context of the kubeconfig file (default: its current one)")
 	mustComplete(c, "context", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -37,18 +43,31 @@ func (f *clusterFlags) register(c *cobra.Command) {
 
 // config leads to the API server.
 func (f *clusterFlags) config() (*rest.Config, error) {
-	return doctor.KubeConfig(f.kubeconfig, f.context)
+	return doctor.KubeConfig(f.kubeconfig, f.chosen())
 }
 
-// name is that of the cluster, as its context tells: the EKS cluster where the context is an ARN. Empty: there is no context.
-func (f *clusterFlags) name() string {
+// chosen is the context that is meant, empty where there is none.
+func (f *clusterFlags) chosen() string {
+	if f.context != "" || f.current == nil {
+		return f.context
+	}
+	return f.current()
+}
+
+// load reads the kubeconfig; one that can't be read is empty here.
+func (f *clusterFlags) load() *clientcmdapi.Config {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
 	config, err := rules.Load()
 	if err != nil {
-		return ""
+		return clientcmdapi.NewConfig()
 	}
-	name := cmp.Or(f.context, config.CurrentContext)
+	return config
+}
+
+// name is that of the cluster, as its context tells: the EKS cluster where the context is an ARN. Empty: there is no context.
+func (f *clusterFlags) name() string {
+	name := f.chosen()
 	if _, cluster, ok := strings.Cut(name, ":cluster/"); ok && strings.HasPrefix(name, "arn:") {
 		return cluster
 	}
@@ -57,14 +76,8 @@ func (f *clusterFlags) name() string {
 
 // contexts are the contexts that can be chosen; none where the file can't be read.
 func (f *clusterFlags) contexts() []string {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	config, err := rules.Load()
-	if err != nil {
-		return nil
-	}
 	var out []string
-	for name := range config.Contexts {
+	for name := range f.load().Contexts {
 		out = append(out, name)
 	}
 	slices.Sort(out)

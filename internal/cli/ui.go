@@ -53,7 +53,7 @@ func (f *uiFlags) run(ctx context.Context, out, notices io.Writer) error {
 	fmt.Fprintln(out, address)
 	fmt.Fprintln(notices, "The page is served until Ctrl-C.")
 	if !f.noOpen {
-		openBrowser(ctx, address)
+		openBrowser(ctx, page.Once(l.Addr()))
 	}
 	return page.Serve(ctx, l)
 }

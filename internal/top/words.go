@@ -61,7 +61,13 @@ func (m *Model) ago(t time.Time) string {
 }
 
 // clock is a time of day, here, in 8 letters.
-func (m *Model) clock(t time.Time) string { return t.In(m.now.Location()).Format("15:04:05") }
+func (m *Model) clock(t time.Time) string {
+	t = t.In(m.now.Location())
+	if t.YearDay() != m.now.YearDay() || t.Year() != m.now.Year() {
+		return t.Format("Jan 2 15:04")
+	}
+	return t.Format("15:04:05")
+}
 
 // short leaves out the domain of a node's name, which is the same for all.
 func short(name string) string {

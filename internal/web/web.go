@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -46,6 +47,7 @@ type Options struct {
 type Server struct {
 	link  *overview.Link
 	key   string
+	once  atomic.Pointer[string] // a key that lets in once; nil when it has, or was not asked for
 	mux   *http.ServeMux
 	floor overview.Floors
 	usage usageReader
@@ -74,6 +76,22 @@ func New(o Options) *Server {
 // Address is the URL to open for a server that listens at an address.
 func (s *Server) Address(at net.Addr) string { return fmt.Sprintf("http://%s/?key=%s", at, s.key) }
 
+// Once is Address with a key that is good for one visit: other users of the host can read the arguments of the program that opens it.
+func (s *Server) Once(at net.Addr) string {
+	key := rand.Text()
+	s.once.Store(&key)
+	return fmt.Sprintf("http://%s/?key=%s", at, key)
+}
+
+// visits reports whether a key lets in. It uses up one that lets in once.
+func (s *Server) visits(key string) bool {
+	if s.knows(key) {
+		return true
+	}
+	once := s.once.Load()
+	return once != nil && subtle.ConstantTimeCompare([]byte(key), []byte(*once)) == 1 && s.once.CompareAndSwap(once, nil)
+}
+
 const keyCookie = "kerf-key"
 
 // policy lets the page load what it is made of and nothing else.
@@ -92,8 +110,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this page is served to its own host only; open the address that kerf printed", http.StatusForbidden)
 		return
 	}
-	if key := r.URL.Query().Get("key"); r.URL.Path == "/" && s.knows(key) {
-		http.SetCookie(w, &http.Cookie{Name: s.cookie(r), Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	if key := r.URL.Query().Get("key"); r.URL.Path == "/" && key != "" && s.visits(key) {
+		http.SetCookie(w, &http.Cookie{Name: s.cookie(r), Value: s.key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}

@@ -91,6 +91,27 @@ func TestOnlyWhoKnowsTheKeyLooks(t *testing.T) {
 	}
 }
 
+// TestTheBrowsersKeyIsGoodForOneVisit: other users of the host can read it among the arguments of the program that opens it.
+func TestTheBrowsersKeyIsGoodForOneVisit(t *testing.T) {
+	page := web.New(web.Options{Connect: func(context.Context) (web.Connection, error) { return web.Connection{}, errors.New("no") }})
+	t.Cleanup(page.Close)
+	server := httptest.NewServer(page)
+	t.Cleanup(server.Close)
+	once := page.Once(server.Listener.Addr())
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{once, server.URL + "/", server.URL + "/main.js"} {
+		if code, text := get(t, &http.Client{Jar: jar}, path); code != http.StatusOK {
+			t.Errorf("the browser that came first gets %d %s for %s", code, text, path)
+		}
+	}
+	if code, _ := get(t, &http.Client{}, once); code != http.StatusForbidden {
+		t.Errorf("who comes with the same key later gets %d", code)
+	}
+}
+
 func TestAnotherControllerIsFoundWhenOneIsGone(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -21,7 +21,18 @@ const ProblemPath = Path + "/problem"
 // whoever mounts it.
 func Handler(o *Overview) http.Handler {
 	mux, out := http.NewServeMux(), answers{from: o}
-	mux.HandleFunc("GET "+ProblemPath, func(w http.ResponseWriter, r *http.Request) { serveProblem(w, r, o) })
+	turn := make(chan struct{}, 1)
+	mux.HandleFunc("GET "+ProblemPath, func(w http.ResponseWriter, r *http.Request) {
+		// One at a time: each holds the whole cluster in memory until its reader has it.
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-r.Context().Done():
+			return
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowest)) // where there is none, nobody is slow
+		serveProblem(w, r, o)
+	})
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) {
 		a := out.to(r.Context(), r.URL.Query().Get("since"))
 		h := w.Header()
@@ -36,6 +47,12 @@ func Handler(o *Overview) http.Handler {
 	})
 	return mux
 }
+
+// slowest is how long a reader may take to read a problem: others wait for it.
+const slowest = time.Minute
+
+// mostAnswers is how many versions documents are made for at a time. Readers of more get the whole.
+const mostAnswers = 32
 
 // answers are documents that were written out. Readers that have the same version and ask within freshFor are given the same bytes:
 // however many there are, they are made and compressed once.
@@ -57,6 +74,9 @@ func (s *answers) to(ctx context.Context, since string) *answer {
 	s.mu.Lock()
 	if age := now.Sub(s.at); s.by == nil || age < 0 || age >= freshFor {
 		s.at, s.by = now, map[string]*answer{}
+	}
+	if s.by[since] == nil && len(s.by) >= mostAnswers {
+		since = ""
 	}
 	a := s.by[since]
 	if a == nil {

@@ -48,7 +48,6 @@ var classSelectors = map[string]string{
 	"spec.subnetSelectorTerms":              "nodes are replaced whose subnet is not selected any more",
 	"spec.securityGroupSelectorTerms":       "nodes are replaced that are in other security groups then",
 	"spec.capacityReservationSelectorTerms": "nodes are replaced whose capacity reservation is not selected any more",
-	"spec.placementGroupSelector":           "nodes are replaced that stand in another placement group then",
 	"spec.launchTemplate":                   "nodes are replaced that were launched from another template or version",
 }
 

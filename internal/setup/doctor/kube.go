@@ -129,6 +129,9 @@ func controllerOf(d *appsv1.Deployment) (Controller, bool) {
 		if !named || !hasCluster && !hasQueue {
 			continue
 		}
+		if switchedOn(c, "KERF_SHADOW", "shadow") {
+			continue // it reads no queue and changes nothing
+		}
 		out := Controller{
 			Namespace: d.Namespace, Name: d.Name, Image: c.Image, ClusterName: cluster, Queue: queue, QueueFrom: queueFrom,
 			ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), Wanted: wanted, MetricsPort: 8080,

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"github.com/kerf-sh/kerf/internal/aws/account"
 )
 
 // A remedy is a sentence, or lines for a shell that can be pasted as they stand: commands, and sentences as comments on lines of
@@ -36,11 +38,45 @@ func (in *Input) fixes(what string, more ...string) string {
 	if in.AWS != nil && in.AWS.Region != "" {
 		words = append(words, "--region", in.AWS.Region)
 	}
+	words = append(words, in.uses()...)
 	out := []string{note("write a script that " + what + ":"), command(words...) + " > fix.sh", note("read it, then run it: sh fix.sh")} // a paste runs nothing unread
 	for _, m := range more {
 		out = append(out, note(m))
 	}
 	return lines(out...)
+}
+
+// uses are the flags without which the script would take from the controller what the EC2NodeClasses use, and the role that it is
+// about where that is not the usual one.
+func (in *Input) uses() (flags []string) {
+	if in.AWS == nil {
+		return nil
+	}
+	if role := account.RoleOf(&in.AWS.Setup, in.AWS.ControllerRole); role != nil && role.Name != in.ClusterName+"-karpenter" {
+		flags = append(flags, "--controller-role", role.Name)
+	}
+	if in.Kube == nil {
+		return flags
+	}
+	templates := false
+	for i := range in.Kube.Classes {
+		spec := &in.Kube.Classes[i].Spec
+		templates = templates || spec.LaunchTemplate != nil
+		for _, p := range in.parameters(spec) {
+			flags = append(flags, "--ssm-parameter", p)
+		}
+	}
+	if templates {
+		flags = append(flags, "--launch-templates")
+	}
+	keys := map[string]bool{}
+	for _, u := range in.Kube.volumeKeys() {
+		if key := account.KeyOf(&in.AWS.Setup, u.key); key != nil && key.Manager != "AWS" && key.ARN != "" && !keys[key.ARN] {
+			keys[key.ARN] = true
+			flags = append(flags, "--volume-key", key.ARN)
+		}
+	}
+	return flags
 }
 
 // makesStack is the command that writes a stack for the cluster with further flags.

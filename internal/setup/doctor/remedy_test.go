@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 )
 
 // Remedies of several lines can be pasted into a shell as they stand: each line is a command or a comment.
@@ -39,5 +42,27 @@ func TestRemediesCanBePasted(t *testing.T) {
 	}
 	if fix := reports[2].Results[0].Remedy; !strings.Contains(fix, "--cluster-name 'a b' ") {
 		t.Errorf("the name is not quoted: %s", fix)
+	}
+}
+
+// The script must not take away what the classes use, and must be about the role that the controller has.
+func TestTheScriptKeepsWhatClassesUse(t *testing.T) {
+	in := healthy(t, nil)
+	if fix := in.fix(); strings.Contains(fix, "--launch-templates") || strings.Contains(fix, "--controller-role") || strings.Contains(fix, "--volume-key") {
+		t.Errorf("nothing of that is used: %s", fix)
+	}
+	const key = "arn:aws:kms:eu-west-1:111122223333:key/1"
+	in.AWS.Setup.Keys = append(in.AWS.Setup.Keys, awssetup.Key{ID: "1", ARN: key, Manager: "CUSTOMER"})
+	in.AWS.Setup.Roles = append(in.AWS.Setup.Roles, awssetup.Role{Name: "other", ARN: "arn:aws:iam::111122223333:role/other"})
+	in.AWS.ControllerRole = "other"
+	class := awsv1.EC2NodeClass{}
+	class.Spec.LaunchTemplate = &awsv1.LaunchTemplateReference{}
+	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{SSMParameter: "/golden/1"}}
+	class.Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{KMSKeyID: new(key)}}}
+	in.Kube.Classes = append(in.Kube.Classes, class)
+	for _, want := range []string{"--controller-role other", "--launch-templates", "--volume-key " + key, ":parameter/golden/1"} {
+		if fix := in.fix(); !strings.Contains(fix, want) {
+			t.Errorf("%q is not in %s", want, fix)
+		}
 	}
 }

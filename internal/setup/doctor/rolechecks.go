@@ -215,6 +215,19 @@ func (in *Input) nodeRoles() (roles, profiles []string) {
 	return roles, profiles
 }
 
+// entryType is the type of the access entry that a node role needs.
+func (in *Input) entryType(role string) string {
+	if in.Kube != nil {
+		for i := range in.Kube.Classes {
+			c := &in.Kube.Classes[i]
+			if name := c.Spec.Role[strings.LastIndexByte(c.Spec.Role, '/')+1:]; name == role && c.ResolvedAMIFamily().IsWindows() {
+				return "EC2_WINDOWS"
+			}
+		}
+	}
+	return "EC2_LINUX"
+}
+
 func nodeRoleMapped(in *Input) Result {
 	roles, profiles := in.nodeRoles()
 	var evidence []string
@@ -248,9 +261,12 @@ func nodeRoleMapped(in *Input) Result {
 	}
 	switch {
 	case len(unmapped) > 0:
-		arn := "arn:" + in.AWS.Partition + ":iam::" + in.AWS.AccountID + ":role/" + strings.SplitN(unmapped[0], ":", 2)[0]
-		return failed(lines(note("with authentication mode CONFIG_MAP, add a line to the ConfigMap aws-auth instead:"),
-			command("aws", "eks", "create-access-entry", "--cluster-name", in.ClusterName, "--type", "EC2_LINUX", "--principal-arn", arn)),
+		fix := []string{note("with authentication mode CONFIG_MAP, add lines to the ConfigMap aws-auth instead:")}
+		for _, u := range unmapped {
+			role, _, _ := strings.Cut(u, ":")
+			fix = append(fix, command("aws", "eks", "create-access-entry", "--cluster-name", in.ClusterName, "--type", in.entryType(role), "--principal-arn", in.roleARN(role)))
+		}
+		return failed(lines(fix...),
 			"nodes with %s start and never join", count(len(unmapped), "role")).with(append(unmapped, evidence...)...)
 	case len(open) > 0:
 		return unknown("not all could be read").with(append(open, evidence...)...)

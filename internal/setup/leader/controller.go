@@ -49,7 +49,7 @@ func Reach(ctx context.Context, config *rest.Config, namespace string) (*Control
 	if _, err := tokens.get(ctx); err != nil {
 		return nil, fmt.Errorf("asking pod %s/%s, which leads: %w", pod.Namespace, pod.Name, err)
 	}
-	at, stop, err := Forward(ctx, config, pod)
+	at, gone, stop, err := Forward(ctx, config, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func Reach(ctx context.Context, config *rest.Config, namespace string) (*Control
 		stop()
 		return nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return newController(to, stop, &sender{tokens: tokens, next: &http.Transport{}}), nil // not by a proxy
+	return newController(to, stop, &sender{tokens: tokens, gone: gone, next: &http.Transport{}}), nil // not by a proxy
 }
 
 // At is the way to a controller at an address, and to nothing else.
@@ -125,16 +125,22 @@ func newController(to *url.URL, stop func(), s *sender) *Controller {
 type sender struct {
 	scheme, host string
 	tokens       *tokens
-	none         error // why there are no tokens
+	none         error           // why there are no tokens
+	gone         <-chan struct{} // closed when the address is of the controller no more; nil: it stays so
 	next         http.RoundTripper
 }
 
 // RoundTrip sends a request with the token.
 //
-// Errors: a request to another address; access.NoToken.
+// Errors: a request to another address, or over a forward that has ended; access.NoToken.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != s.scheme || r.URL.Host != s.host {
 		return nil, fmt.Errorf("%s is not asked: the token is for %s://%s", r.URL.Redacted(), s.scheme, s.host)
+	}
+	select {
+	case <-s.gone:
+		return nil, fmt.Errorf("%s is not asked: the connection to the controller's pod has ended, and the port may be somebody else's", r.URL.Redacted())
+	default:
 	}
 	r = r.Clone(r.Context())
 	none := s.none

@@ -255,3 +255,33 @@ func TestAKubeconfigWithAPluginYieldsItsToken(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// TestNoTokenGoesToAPortThatIsForwardedNoMore: when the connection to the pod has ended, the port may be another user's.
+func TestNoTokenGoesToAPortThatIsForwardedNoMore(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	t.Cleanup(server.Close)
+	gone := make(chan struct{})
+	s := &sender{scheme: "http", host: strings.TrimPrefix(server.URL, "http://"), none: errors.New("none"), gone: gone, next: http.DefaultTransport}
+	for _, want := range []int{1, 1} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := s.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		select {
+		case <-gone:
+			if err == nil || !strings.Contains(err.Error(), "may be somebody else's") {
+				t.Errorf("over an ended forward: %v", err)
+			}
+		default:
+			close(gone)
+		}
+		if asked != want {
+			t.Errorf("asked %d times, want %d", asked, want)
+		}
+	}
+}

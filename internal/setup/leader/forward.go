@@ -20,13 +20,14 @@ import (
 // metricsNumber is the metrics port of a pod that names none.
 const metricsNumber = 8080
 
-// Forward forwards a port of 127.0.0.1 to the metrics port of a controller's pod, until stop is called. No token is sent there.
+// Forward forwards a port of 127.0.0.1 to the metrics port of a controller's pod, until stop is called or the connection to the pod
+// ends; gone is closed then, and the port may be somebody else's. No token is sent there.
 //
 // Errors: a right that is missing (create pods/portforward); a pod that does not answer.
-func Forward(ctx context.Context, config *rest.Config, pod *corev1.Pod) (url string, stop func(), err error) {
+func Forward(ctx context.Context, config *rest.Config, pod *corev1.Pod) (url string, gone <-chan struct{}, stop func(), err error) {
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return "", nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+		return "", nil, nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
 	to := port(pod)
 	if to == 0 {
@@ -36,12 +37,12 @@ func Forward(ctx context.Context, config *rest.Config, pod *corev1.Pod) (url str
 	// WebSockets pass more proxies than SPDY, which older API servers want.
 	round, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
-		return "", nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+		return "", nil, nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
 	older := spdy.NewDialer(upgrader, &http.Client{Transport: round}, http.MethodPost, at)
 	newer, err := portforward.NewSPDYOverWebsocketDialer(at, config)
 	if err != nil {
-		return "", nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
+		return "", nil, nil, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
 	dialer := portforward.NewFallbackDialer(newer, older, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
@@ -49,25 +50,28 @@ func Forward(ctx context.Context, config *rest.Config, pod *corev1.Pod) (url str
 	ended, ready := make(chan struct{}), make(chan struct{})
 	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", to)}, ended, ready, io.Discard, io.Discard)
 	if err != nil {
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return "", nil, nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	failed := make(chan error, 1)
-	guard.Go("port-forward", func() { failed <- guard.Run("port-forward", f.ForwardPorts) })
+	failed, over := make(chan error, 1), make(chan struct{})
+	guard.Go("port-forward", func() {
+		defer close(over)
+		failed <- guard.Run("port-forward", f.ForwardPorts)
+	})
 	select {
 	case err := <-failed:
 		if err == nil {
 			err = errors.New("the connection ended")
 		}
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s (you need the right to create pods/portforward): %w", pod.Namespace, pod.Name, err)
+		return "", nil, nil, fmt.Errorf("forwarding a port to pod %s/%s (you need the right to create pods/portforward): %w", pod.Namespace, pod.Name, err)
 	case <-ctx.Done():
 		close(ended)
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, context.Cause(ctx))
+		return "", nil, nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, context.Cause(ctx))
 	case <-ready:
 	}
 	ports, err := f.GetPorts()
 	if err != nil {
 		close(ended)
-		return "", nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return "", nil, nil, fmt.Errorf("forwarding a port to pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
-	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local), func() { close(ended) }, nil
+	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local), over, func() { close(ended) }, nil
 }

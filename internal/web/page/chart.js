@@ -65,7 +65,7 @@ export function drawChart(into, hours) {
     amount: (v) => perHour(v).replace('/h', ''), ticks: [0, 0.5, 1], times: false,
   });
   const costKey = el('p', { class: 'caption' }, key('cost', 'cost per hour'), key('floor', 'provable floor, while this page is open'));
-  if (freshFloor() && lastFloor && last.running) costKey.append(` · ${percent(last.running / lastFloor - 1)} above the floor`);
+  if (freshFloor() && lastFloor && last.running && !model.doc.bill.unpriced) costKey.append(` · ${percent(Math.max(0, last.running / lastFloor - 1))} above the floor`);
   const nodes = chart(width, 62, begin, now, [{ name: 'nodes', points: of('nodes') }], { words: `${first.nodes} nodes at the beginning, ${last.nodes} now`, amount: whole, ticks: [0, 1], times: false });
   const pods = chart(width, 76, begin, now, [{ name: 'pods', points: of('pods') }, { name: 'waiting', points: of('waiting') }], {
     words: `${first.pods} pods ran and ${first.waiting} waited at the beginning, ${last.pods} run and ${last.waiting} wait now`, amount: whole, ticks: [0, 1], times: true,

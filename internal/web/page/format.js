@@ -44,7 +44,8 @@ export function until(iso, now = Date.now()) {
 export const countdown = (iso) => el('time', { class: 'countdown', datetime: iso }, until(iso) || 'now');
 setInterval(() => { for (const e of document.querySelectorAll('time.countdown')) e.textContent = until(e.getAttribute('datetime')) || 'now'; }, 1000);
 export const date = (iso) => new Date(iso).toLocaleString([], { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', hour12: false });
-export const clock = (iso) => new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+/** A time of today; of another day with its date. */
+export const clock = (iso) => (new Date(iso).toDateString() === new Date().toDateString() ? new Date(iso).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false }) : date(iso));
 
 /** An element with attributes and children; text is never read as HTML. */
 export function el(tag, attributes, ...children) {

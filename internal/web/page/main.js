@@ -186,7 +186,7 @@ async function pollUsage() {
   }
   setTimeout(pollUsage, model.doc ? usageEvery : 1000);
 }
-document.addEventListener('visibilitychange', () => { if (!document.hidden && model.doc) fresh(); });
+document.addEventListener('visibilitychange', () => { if (document.hidden && model.doc) document.title = `${model.doc.cluster} · kerf`; else if (model.doc) fresh(); }); // nobody asks while it is hidden: figures would be old
 
 map.readTheme();
 poll();

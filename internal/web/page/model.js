@@ -79,7 +79,7 @@ export function use(n) {
 export function freshFloor() {
   let carried = 0;
   for (const n of model.nodes.values()) if (n.claim && n.state !== 'launching') for (const [, k] of n.carries || []) carried += k;
-  return model.floor?.bound && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor : null;
+  return model.floor && !model.floor.error && model.floor.bound !== undefined && Math.abs(model.floor.pods - carried) <= 1 + carried / 50 ? model.floor : null;
 }
 
 /** What is wrong, the worst first, as the controller decides it: {level: 'bad' or 'warn', title, text, since, until, kind, object, remedy, follows}. */

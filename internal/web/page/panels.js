@@ -106,7 +106,7 @@ export function panels({ openPod, openNode, openDecision }) {
     } else if (model.floor?.error) row('The floor could not be found', '', model.floor.error);
     else row('The least that these pods could cost is being found …', '', 'it changes with the pods');
     const sum = d.blocked.reduce((a, b) => a + b.saves, 0);
-    const most = f?.bound && !waiting.length ? Math.max(0, d.bill.running - f.bound) : sum; // nothing saves more than what the nodes cost above the floor
+    const most = f?.bound && !waiting.length && !d.bill.unpriced ? Math.max(0, d.bill.running - f.bound) : sum; // nothing saves more than what the nodes cost above the floor
     if (d.blocked.length) row('Savings that are blocked', (sum > most ? 'at most ' : '') + perHour(Math.min(sum, most)), sum > most ? `each line below is counted by itself; together they can’t save more than what the nodes cost above the floor` : 'each counted by itself', 'total');
     for (const b of d.blocked.slice(0, 12)) row(b.text, perHour(b.saves), [count(b.count, 'node'), ': ', names(b.nodes), b.remedy ? el('div', {}, todo(b.remedy)) : '']);
     if (d.blocked.length > 12) row(`${d.blocked.length - 12} more reasons`, perHour(d.blocked.slice(12).reduce((a, b) => a + b.saves, 0)), 'kerf status --verbose lists them');
@@ -151,7 +151,7 @@ export function figures() {
   const priced = model.now.running !== null;
   set('f-month', priced ? perMonth(d.bill.running) : '…');
   set('f-cost', priced ? perHour(d.bill.running) : '…');
-  const floor = floorWords(model.now.running, freshFloor(), model.floor);
+  const floor = floorWords(model.doc.bill.unpriced ? null : model.now.running, freshFloor(), model.floor);
   set('f-floor', floor.floor);
   set('f-gap', floor.gap);
   document.getElementById('f-floor').title = floor.title;

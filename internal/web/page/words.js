@@ -50,9 +50,10 @@ export function stale(heardAt, failed, now = Date.now()) {
   return failed || now - heardAt > staleAfter ? `no data for ${ago(heardAt, now)}` : '';
 }
 
-/** The figures of the floor: fresh is for the pods of now, known may be an older one, which says nothing of them; either may be null. soon: it is being found. */
+/** The figures of the floor: fresh is for the pods of now, known may be an older one, which says nothing of them; either may be null. running is null where it is not known what all nodes cost. soon: it is being found. */
 export function floorWords(running, fresh, known, now = Date.now()) {
-  if (fresh?.bound) return { floor: perHour(fresh.bound), gap: running === null ? '…' : percent(Math.max(0, running / fresh.bound - 1)), title: '', soon: false };
+  const paid = running === null ? null : fresh?.running ?? running; // of the same moment as the floor
+  if (fresh) return { floor: perHour(fresh.bound), gap: paid === null || !fresh.bound ? '…' : percent(Math.max(0, paid / fresh.bound - 1)), title: '', soon: false };
   if (known?.bound) return { floor: '…', gap: '…', title: `${perHour(known.bound)} for the pods of ${ago(known.at, now)} ago; for those of now it ${known.error ? `could not be found: ${known.error}` : 'is being found'}`, soon: true };
   return { floor: '…', gap: '…', title: known?.error ? `It could not be found: ${known.error}` : 'It is being found', soon: true };
 }
