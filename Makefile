@@ -64,7 +64,7 @@ race: ## data races in the controller and what it is made of; needs a C compiler
 
 .PHONY: browser
 browser: ## a Chromium for test-page and pictures, from Debian or Ubuntu
-	@command -v chromium chromium-browser google-chrome >/dev/null || test -n "$$KERF_BROWSER" || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } \
+	@command -v chromium chromium-browser google-chrome >/dev/null || test -n "$${KERF_BROWSER:-}" || { apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } \
 	  || { echo "no Chromium: install one (apt-get install chromium, as root), or set KERF_BROWSER to the path of one"; exit 1; }
 
 .PHONY: test-page
