@@ -92,8 +92,11 @@ func TestZonesThatTrafficIsShiftedAwayFromAreLeftAlone(t *testing.T) {
 			if _, err := w.Terminate([]string{dead.InstanceID}); err != nil {
 				t.Fatal(err)
 			}
-			for slices.ContainsFunc(w.AllInstances(), func(i world.Instance) bool { return i.ID == dead.InstanceID && i.State != world.StateTerminated }) {
-				time.Sleep(time.Millisecond)
+			ends := func(i world.Instance) bool { return i.ID == dead.InstanceID && i.State != world.StateTerminated }
+			for late := time.Now().Add(time.Minute); slices.ContainsFunc(w.AllInstances(), ends); time.Sleep(time.Millisecond) {
+				if time.Now().After(late) {
+					t.Fatal("the instance does not end")
+				}
 			}
 			ahead += time.Minute
 			_, getErr = p.Get(t.Context(), dead.ProviderID)

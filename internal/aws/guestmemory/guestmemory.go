@@ -222,6 +222,7 @@ func (b *Book) put(in map[Key]entry) bool {
 	}
 	maps.DeleteFunc(next, func(_ Key, e entry) bool { return b.stale(e) })
 	prune(next)
+	maps.DeleteFunc(b.against, func(k Key, _ map[string]bool) bool { _, known := next[k]; return !known })
 	if maps.Equal(next, last.entries) {
 		return false
 	}

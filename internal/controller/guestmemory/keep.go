@@ -83,6 +83,9 @@ func (k *Keeper) Write(ctx context.Context) error {
 	}
 	stored := &corev1.ConfigMap{}
 	err := k.Reader.Get(ctx, client.ObjectKey{Namespace: k.Namespace, Name: ConfigMap}, stored)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading ConfigMap %s/%s: %w", k.Namespace, ConfigMap, err) // what is new stays new
+	}
 	if apierrors.IsNotFound(err) && k.kept {
 		k.kept = false
 		k.Book.Forget()
@@ -95,7 +98,7 @@ func (k *Keeper) Write(ctx context.Context) error {
 			ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: ConfigMap, Labels: map[string]string{"app.kubernetes.io/managed-by": "kerf"}},
 			Data:       map[string]string{dataKey: text},
 		})
-	case err == nil && stored.Data[dataKey] != text:
+	case stored.Data[dataKey] != text:
 		if stored.Data == nil {
 			stored.Data = map[string]string{}
 		}

@@ -265,19 +265,7 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Found != tc.found {
-				t.Errorf("found %v", a.Found)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(a.String(), want) {
-					t.Errorf("lacks %q:\n%s", want, a)
-				}
-			}
-			for _, lack := range tc.lacks {
-				if strings.Contains(a.String(), lack) {
-					t.Errorf("says %q:\n%s", lack, a)
-				}
-			}
+			says(t, a, tc.found, tc.want, tc.lacks)
 		})
 	}
 }
@@ -306,5 +294,23 @@ func TestAPodWithRoomKeptDoesNotRun(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", want, text)
 		}
 		delete(nodes, "default-new")
+	}
+}
+
+// says tells where an answer differs from what it should find and say.
+func says(t *testing.T, a *explain.Answer, found bool, wants, lacks []string) {
+	t.Helper()
+	if a.Found != found {
+		t.Errorf("found %v", a.Found)
+	}
+	for _, want := range wants {
+		if !strings.Contains(a.String(), want) {
+			t.Errorf("lacks %q:\n%s", want, a)
+		}
+	}
+	for _, lack := range lacks {
+		if strings.Contains(a.String(), lack) {
+			t.Errorf("says %q:\n%s", lack, a)
+		}
 	}
 }

@@ -66,19 +66,7 @@ func TestPodsAreTakenAsTheyAreNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Found != tc.found {
-				t.Errorf("found %v", a.Found)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(a.String(), want) {
-					t.Errorf("lacks %q:\n%s", want, a)
-				}
-			}
-			for _, lack := range tc.lacks {
-				if strings.Contains(a.String(), lack) {
-					t.Errorf("says %q:\n%s", lack, a)
-				}
-			}
+			says(t, a, tc.found, tc.want, tc.lacks)
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Instances whose nodes never come, because of user data, security groups or access, are given up after a quarter of an hour. All that pods ask
-// for must not be launched again then: one instance tells whether it is mended.
+// for must not be launched again then: one instance tells whether it is fixed.
 func TestInstancesThatNeverJoinAreTriedOneByOne(t *testing.T) {
 	const nodes = 8
 	for name, deploy := range map[string]func(h *simcluster.Cluster){
