@@ -348,6 +348,19 @@ func comparePods(a, b *cluster.Pod) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
+// locked calls fn while the state is locked.
+func (c *Cache) locked(fn func()) {
+	c.mu.Lock()
+	defer c.unlock()
+	fn()
+}
+
+// letOthersIn frees the state for whoever waits for it, and locks it again, also after a listener that panics.
+func (c *Cache) letOthersIn() {
+	defer c.mu.Lock()
+	c.unlock()
+}
+
 // unlock frees the state and then tells the listeners what happened.
 func (c *Cache) unlock() {
 	changes, listeners, failures, moments := c.changes, c.listeners, c.failures, c.moments

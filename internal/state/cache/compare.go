@@ -71,14 +71,14 @@ func (c *Cache) Lasting(ctx context.Context, reader client.Reader, before []Diff
 	stuck := map[Difference]bool{}
 	kinds := map[string]bool{}
 	for page := range slices.Chunk(before, comparePage) {
-		c.mu.Lock()
-		for _, d := range page {
-			if c.holding(d.kind, d.name) != d.held {
-				continue
+		c.locked(func() {
+			for _, d := range page {
+				if c.holding(d.kind, d.name) != d.held {
+					continue
+				}
+				stuck[Difference{kind: d.kind, name: d.name, held: d.held}], kinds[d.kind] = true, true
 			}
-			stuck[Difference{kind: d.kind, name: d.name, held: d.held}], kinds[d.kind] = true, true
-		}
-		c.unlock()
+		})
 	}
 	if len(stuck) == 0 {
 		return nil, nil
@@ -199,36 +199,36 @@ func compareKind[T client.Object](ctx context.Context, p *comparison, kind strin
 			}
 			return nil
 		})
-		p.c.mu.Lock()
-		for _, o := range items {
-			seen[id(o)] = struct{}{}
-			key := client.ObjectKeyFromObject(o)
-			have, ok := s.objects[key]
-			switch {
-			case !ok:
-				differ(key, objectVersion{}, "is in the API but not in the cache", s.sawDeleted(o), o)
-			case have.GetUID() != o.GetUID() || have.GetResourceVersion() != o.GetResourceVersion():
-				differ(key, versionIn(s, key), fmt.Sprintf("is at version %s in the cache and at %s in the API", have.GetResourceVersion(), o.GetResourceVersion()), earlier(o, have), have, o)
+		p.c.locked(func() {
+			for _, o := range items {
+				seen[id(o)] = struct{}{}
+				key := client.ObjectKeyFromObject(o)
+				have, ok := s.objects[key]
+				switch {
+				case !ok:
+					differ(key, objectVersion{}, "is in the API but not in the cache", s.sawDeleted(o), o)
+				case have.GetUID() != o.GetUID() || have.GetResourceVersion() != o.GetResourceVersion():
+					differ(key, versionIn(s, key), fmt.Sprintf("is at version %s in the cache and at %s in the API", have.GetResourceVersion(), o.GetResourceVersion()), earlier(o, have), have, o)
+				}
 			}
-		}
-		p.c.unlock()
+		})
 		read(items)
 		if token = page.GetContinue(); token == "" {
 			break
 		}
 	}
-	p.c.mu.Lock()
-	n := 0
-	for key, o := range s.objects { // others may change the map while it is unlocked in between
-		if n++; n%comparePage == 0 {
-			p.c.unlock()
-			p.c.mu.Lock()
+	p.c.locked(func() {
+		n := 0
+		for key, o := range s.objects {
+			if n++; n%comparePage == 0 {
+				p.c.letOthersIn() // they may remove this very object
+			}
+			_, listed := seen[id(o)]
+			if now, there := s.objects[key]; !listed && there && now.GetUID() == o.GetUID() && counts(o) && !p.c.assumed(kind, o) {
+				differ(key, versionIn(s, key), "is in the cache but not in the API", false, o)
+			}
 		}
-		if _, ok := seen[id(o)]; !ok && counts(o) && !p.c.assumed(kind, o) && s.objects[key].GetUID() == o.GetUID() {
-			differ(key, versionIn(s, key), "is in the cache but not in the API", false, o)
-		}
-	}
-	p.c.unlock()
+	})
 	return nil
 }
 
@@ -284,18 +284,18 @@ func (p *comparison) readNodes(page []*corev1.Node) {
 	}
 	var pairs []pair
 	c := p.c
-	c.mu.Lock()
-	for _, node := range page {
-		if _, dirty := c.dirty[reservation.OfNode(node.Name)]; dirty || p.stale[node.Name] {
-			continue
+	c.locked(func() {
+		for _, node := range page {
+			if _, dirty := c.dirty[reservation.OfNode(node.Name)]; dirty || p.stale[node.Name] {
+				continue
+			}
+			x := pair{node: node, unit: c.units[reservation.OfNode(node.Name)]}
+			if name := p.claims[node.Spec.ProviderID]; name != "" {
+				x.claim, x.expected = c.claims.get("", name), c.reserved.Expected(name)
+			}
+			pairs = append(pairs, x)
 		}
-		x := pair{node: node, unit: c.units[reservation.OfNode(node.Name)]}
-		if name := p.claims[node.Spec.ProviderID]; name != "" {
-			x.claim, x.expected = c.claims.get("", name), c.reserved.Expected(name)
-		}
-		pairs = append(pairs, x)
-	}
-	c.unlock()
+	})
 	for _, x := range pairs {
 		if x.unit == nil {
 			p.differs(reservation.OfNode(x.node.Name), nil, "is in the API but not in the cache")

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"runtime"
 	"strconv"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -295,4 +297,96 @@ func TestAComparisonTakesATenthOfTheCachesMemoryAtMost(t *testing.T) {
 		t.Errorf("a comparison takes %d MiB beside the %d MiB of the cache, want a tenth at most", (p.heap-before)>>20, (before-empty)>>20)
 	}
 	runtime.KeepAlive(c)
+}
+
+// listed is an API of these NodePools.
+type listed struct {
+	client.Reader
+	pools []karpv1.NodePool
+}
+
+func (l listed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*karpv1.NodePoolList).Items = l.pools
+	return nil
+}
+
+func newPool(name string) *karpv1.NodePool {
+	return &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "1"}}
+}
+
+// comparePools compares the NodePools of a cache with those of an API.
+func comparePools(t *testing.T, c *Cache, api listed, read func(), differs func(*karpv1.NodePool)) ([]Difference, error) {
+	p := &comparison{c: c, reader: api, seed: maphash.MakeSeed()}
+	err := compareKind(t.Context(), p, poolKind, &c.pools, func() client.ObjectList { return &karpv1.NodePoolList{} }, func([]*karpv1.NodePool) { read() }, differs)
+	return p.out, err
+}
+
+func unlocked(t *testing.T, c *Cache) {
+	t.Helper()
+	if !c.mu.TryLock() {
+		t.Fatal("the cache is still locked")
+	}
+	c.mu.Unlock()
+}
+
+// Others may change the cache when a comparison gives its lock back between two pages.
+func TestAnObjectThatIsRemovedBetweenTwoPagesIsNoDifference(t *testing.T) {
+	c := New(Options{})
+	for i := range comparePage {
+		c.SetPool(newPool(fmt.Sprint("pool-", i)))
+	}
+	removed := false
+	c.Listen(func(Change) {
+		if removed {
+			return
+		}
+		removed = true
+		for _, pool := range values(c.pools) {
+			c.RemovePool(pool)
+		}
+	})
+	// It is told when the lock is given back for the first time after the API was read.
+	read := func() { c.changes = []Change{{Kind: PoolChanged}} }
+	found, err := comparePools(t, c, listed{}, read, nil)
+	if want := comparePage - 1; err != nil || !removed || len(found) != want {
+		t.Errorf("%d differences, want the %d found before; removed: %t; %v", len(found), want, removed, err)
+	}
+	unlocked(t, c)
+}
+
+func TestAComparisonThatPanicsLeavesTheCacheUnlocked(t *testing.T) {
+	read, planted := func() {}, func(*karpv1.NodePool) { panic("planted") }
+	for name, run := range map[string]func(*Cache) error{
+		"at an object that is listed": func(c *Cache) error {
+			_, err := comparePools(t, c, listed{pools: []karpv1.NodePool{*newPool("pool")}}, read, planted)
+			return err
+		},
+		"at an object that is cached": func(c *Cache) error {
+			c.SetPool(newPool("pool"))
+			_, err := comparePools(t, c, listed{}, read, planted)
+			return err
+		},
+		"at a listener between two pages": func(c *Cache) error {
+			c.Listen(func(Change) { panic("planted") })
+			c.locked(func() { c.tell(PoolChanged, "pool"); c.letOthersIn() })
+			return nil
+		},
+		"at a node": func(c *Cache) error {
+			(&comparison{c: c}).readNodes([]*corev1.Node{nil})
+			return nil
+		},
+		"at a difference that was found": func(c *Cache) error {
+			c.pods.objects[keyOf("ns/pod")] = nil
+			_, err := c.Lasting(t.Context(), listed{}, []Difference{{kind: podKind, name: "ns/pod"}})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(Options{})
+			if err := guard.Catch("test", func() error { return run(c) }); err == nil {
+				t.Error("nothing panicked")
+			}
+			unlocked(t, c)
+		})
+	}
 }

@@ -62,8 +62,7 @@ func (c *Cache) viewPods(v *View) {
 	for _, e := range c.entries {
 		v.Pods = append(v.Pods, ViewedPod{e.obj, e.pod})
 		if len(v.Pods)%viewPage == 0 {
-			c.unlock()
-			c.mu.Lock()
+			c.letOthersIn()
 		}
 	}
 	if c.dropped != dropped {
