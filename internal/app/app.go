@@ -268,10 +268,13 @@ func debugHandlers(s settings.Settings, ring *decisions.Ring, readers *access.Ga
 	return out
 }
 
-// probes tell whether the process is alive, which is one that answers, and ready, which is one whose first lists are in.
+// probes tell whether the process is alive, which is one that answers and whose state nobody keeps locked, and ready, which is one
+// whose first lists are in.
 func (d *deps) probes() error {
+	alive := &lockCheck{await: d.cache.AwaitLock, now: time.Now, log: d.log}
 	return errors.Join(
 		d.AddHealthzCheck("ping", healthz.Ping),
+		d.AddHealthzCheck("state", alive.check),
 		d.AddReadyzCheck("synced", func(*http.Request) error {
 			if !d.synced() {
 				return errors.New("the first lists from the Kubernetes API are not in yet")

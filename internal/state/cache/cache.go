@@ -355,6 +355,9 @@ func (c *Cache) locked(fn func()) {
 	fn()
 }
 
+// AwaitLock returns once the state's lock could be had. Those who wait for it get it in their order.
+func (c *Cache) AwaitLock() { c.locked(func() {}) }
+
 // letOthersIn frees the state for whoever waits for it, and locks it again, also after a listener that panics.
 func (c *Cache) letOthersIn() {
 	defer c.mu.Lock()
