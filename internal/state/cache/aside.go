@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,21 +17,23 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
-// An object on which reading panics is set aside: the others are served, and it is read again after a pause that doubles, and
+// An object on which reading panics is set aside: the others are served, and it is read again after a pause that doubles, a pod also
 // whenever it changes. Until then
 //
 //   - a pod without a node is not provisioned for;
 //   - a pod on a node counts with what it requests, and keeps its node from disruption;
-//   - a node stays as it was read last, and is not disrupted.
+//   - a node stays as it was read last, and is not disrupted;
+//   - the pods of a DaemonSet take of new nodes what they took when it was read last, nothing if it never was.
 const (
 	firstPause = time.Second
 	mostPause  = 5 * time.Minute
 )
 
-// asideKey is a pod, or the unit of a node.
+// asideKey is a pod, the unit of a node, or a DaemonSet.
 type asideKey struct {
 	pod  types.NamespacedName
 	unit reservation.Unit
+	set  types.NamespacedName
 }
 
 type aside struct {
@@ -69,6 +72,8 @@ func (c *Cache) retryAside() {
 		switch {
 		case key.unit != "":
 			c.dirty[key.unit] = struct{}{}
+		case key.set.Name != "":
+			c.dirtySets[key.set] = struct{}{}
 		default:
 			if pod := c.pods.get(key.pod.Namespace, key.pod.Name); pod != nil {
 				c.putPod(pod)
@@ -138,6 +143,21 @@ func (c *Cache) readUnit(unit reservation.Unit) (next *cluster.Node, ok bool) {
 	kept := *old
 	kept.DoNotDisrupt = true
 	return &kept, true
+}
+
+// readDaemon makes a DaemonSet's value; ok is false where it has none. read is false where that panics and the value stays as it is.
+func (c *Cache) readDaemon(name types.NamespacedName, ds *appsv1.DaemonSet) (value cluster.Daemon, ok, read bool) {
+	key := asideKey{set: name}
+	if a, was := c.aside[key]; was && c.now().Before(a.due) {
+		return value, false, false
+	}
+	err := guard.Run("intake.daemonset", func() error { value, ok = c.daemonOf(ds, c.newestDaemonPod(name)); return nil })
+	if err != nil {
+		c.setAside(key, ds, err)
+		return value, false, false
+	}
+	delete(c.aside, key)
+	return value, ok, true
 }
 
 // objectOf is the Node or NodeClaim behind a unit; nil when it is gone.

@@ -12,6 +12,7 @@ package cache
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -122,9 +123,10 @@ type Cache struct {
 	told     func(Moment)
 	took     func(waited, took time.Duration)
 
-	// classOf and unitOf read a pod and a node; tests put others in their place.
-	classOf func(*corev1.Pod, intake.Lookup) *cluster.Class
-	unitOf  func(unit reservation.Unit) *cluster.Node
+	// classOf, unitOf and daemonOf read a pod, a node and a DaemonSet; tests put others in their place.
+	classOf  func(*corev1.Pod, intake.Lookup) *cluster.Class
+	unitOf   func(unit reservation.Unit) *cluster.Node
+	daemonOf func(ds *appsv1.DaemonSet, newest *corev1.Pod) (daemon cluster.Daemon, ok bool)
 
 	last *cluster.Snapshot
 }
@@ -156,6 +158,9 @@ func New(o Options) *Cache {
 	c.compiler.DefaultSpreads = o.DefaultSpreads
 	c.starting, c.told, c.took = map[types.NamespacedName]starting{}, o.Moment, o.Took
 	c.aside, c.failed, c.classOf, c.unitOf = map[asideKey]aside{}, o.Failed, c.compiler.Class, c.buildUnit
+	c.daemonOf = func(ds *appsv1.DaemonSet, newest *corev1.Pod) (cluster.Daemon, bool) {
+		return intake.Daemon(ds, newest, c.compiler, lookup{c})
+	}
 	c.spreads, c.buffers, c.usage = newSpreadSelectors(), newBuffers(o.CapacityBuffers), newUsage()
 	c.blocks.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c
@@ -204,7 +209,12 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 	c.expire()
 	c.retryAside()
 	c.refreshSpreadSelectors()
-	next := *c.last
+	next, finished := *c.last, false
+	defer func() {
+		if !finished {
+			c.startOver()
+		}
+	}()
 	forgotten := c.forgetKeys()
 	changed := c.rebuildDaemons(&next)
 	c.rebuildBuffers()
@@ -227,7 +237,18 @@ func (c *Cache) snapshot() *cluster.Snapshot {
 		next.Generation++
 		c.last = &next
 	}
+	finished = true
 	return c.last
+}
+
+// startOver makes what the next snapshot begins with of all that is there, after one that panicked: what had changed for it is not
+// noted as changed any more.
+func (c *Cache) startOver() {
+	next := *c.last
+	next.Generation++
+	next.Nodes = slices.SortedFunc(maps.Values(c.units), compareNodes)
+	next.Daemons = c.sortedDaemons()
+	c.last, c.dirtyWait = &next, true
 }
 
 // spareKeys is how many label keys that nobody asks for any more are borne with before they are looked for, beside as many
@@ -328,6 +349,9 @@ func (c *Cache) rebuildPending(next *cluster.Snapshot) bool {
 				continue
 			}
 			e := c.entries[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]
+			if e == nil {
+				continue // it has gone from a node that is set aside
+			}
 			if intake.Reschedulable(e.obj) && !c.held(e.obj) {
 				out = append(out, p)
 			}

@@ -146,12 +146,14 @@ func (c *Cache) rebuildDaemons(next *cluster.Snapshot) bool {
 		old, had := c.daemons[key]
 		ds := c.daemonSets.objects[key]
 		if ds == nil {
+			delete(c.aside, asideKey{set: key})
 			delete(c.daemons, key)
 			changed = changed || had
 			continue
 		}
-		d, ok := intake.Daemon(ds, c.newestDaemonPod(key), c.compiler, lookup{c})
+		d, ok, read := c.readDaemon(key, ds)
 		switch {
+		case !read:
 		case !ok:
 			delete(c.daemons, key)
 			changed = changed || had
@@ -162,9 +164,13 @@ func (c *Cache) rebuildDaemons(next *cluster.Snapshot) bool {
 	}
 	clear(c.dirtySets)
 	if changed {
-		next.Daemons = slices.SortedFunc(maps.Values(c.daemons), func(a, b cluster.Daemon) int { return cmp.Compare(a.Name, b.Name) })
+		next.Daemons = c.sortedDaemons()
 	}
 	return changed
+}
+
+func (c *Cache) sortedDaemons() []cluster.Daemon {
+	return slices.SortedFunc(maps.Values(c.daemons), func(a, b cluster.Daemon) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 func (c *Cache) newestDaemonPod(key types.NamespacedName) *corev1.Pod {
