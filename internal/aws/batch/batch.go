@@ -110,7 +110,8 @@ func (b *Batcher[Key, In, Out]) close(ctx context.Context, key Key, p *pending[I
 	b.mu.Unlock()
 	defer close(p.done)
 	if b.opts.Joined != nil {
-		b.opts.Joined(len(p.items), time.Since(p.begun))
+		// Whoever listens keeps no item from being served.
+		_ = guard.Run("aws.batch", func() error { b.opts.Joined(len(p.items), time.Since(p.begun)); return nil })
 	}
 	err := guard.Run("aws.batch", func() error { p.results = b.run(ctx, key, p.items); return nil })
 	if err != nil {

@@ -35,8 +35,15 @@ type call struct {
 // retryEvery keeps the claims of a call in doubt from sending it again one after the other.
 const retryEvery = time.Second
 
-func (b *Launcher) newCall(orders []*order) *call {
-	c := &call{orders: orders, token: token(orders), sending: make(chan struct{}, 1)}
+// newCall is the call for some orders, which prepare makes ready.
+func newCall(orders []*order) *call {
+	return &call{orders: orders, settle: func(map[string]int) {}, sending: make(chan struct{}, 1)}
+}
+
+// prepare chooses subnets for a call and makes its request.
+func (b *Launcher) prepare(c *call) {
+	orders := c.orders
+	c.token = token(orders)
 	c.tags = instanceTags(orders, c.token)
 	r := &orders[0].Request
 	n := Need{Instances: len(orders), Each: r.demand(), Likely: r.minAddresses}
@@ -46,7 +53,6 @@ func (b *Launcher) newCall(orders []*order) *call {
 	place := b.opts.Place(r, n)
 	c.settle = place.Settle
 	c.input = b.open(r).input(place.Subnets, c.tags, c.token, len(orders))
-	return c
 }
 
 // errNoSubnet is what claims are told when no zone that they could go to has a subnet left.
@@ -88,7 +94,7 @@ func (b *Launcher) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.Crea
 	}
 }
 
-// send makes the first request of a call and gives every claim its outcome.
+// send makes the first request of a call and gives every order its outcome.
 func (b *Launcher) send(ctx context.Context, c *call) {
 	c.sending <- struct{}{} // nobody else has the call yet
 	defer func() { <-c.sending }()
@@ -109,18 +115,47 @@ func (b *Launcher) send(ctx context.Context, c *call) {
 		b.dealLocked(c, out)
 	case !awserr.Refused(err):
 		f := refusal(&c.orders[0].Request, err)
-		b.opts.Failed(f)
 		for _, o := range c.orders {
 			b.claims[o.UID].doubt = c
 			o.err = &cloud.Error{Op: "creating a fleet", Class: cloud.Unavailable, Reason: f.Reason, Err: fmt.Errorf("%w: %w", errDoubt, err)}
 		}
+		b.opts.Failed(f)
 	default:
 		b.opts.Failed(refusal(&c.orders[0].Request, err))
 		b.refusedLocked(c, err, awserr.Code(err) == "IdempotentParameterMismatch")
 	}
+}
+
+// errLost is what claims are told when a panic kept their call from an outcome.
+var errLost = &cloud.Error{
+	Op: "creating a fleet", Class: cloud.Unavailable, Reason: awserr.ReasonLaunchFailed,
+	Err: errors.New("a defect of Kerf (the log has its panic); before the next try it is looked up whether an instance was launched"),
+}
+
+// end lets everybody have the outcomes of a call.
+func (b *Launcher) end(c *call) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer func() {
+		for _, o := range c.orders {
+			b.stateLocked(o).running = nil
+			close(o.done)
+		}
+	}()
+	b.lostLocked(c, func(o *order) bool { return o.launched == nil && o.err == nil })
+}
+
+// lostLocked has the instances tell what came of those orders that a panic has left without an outcome.
+func (b *Launcher) lostLocked(c *call, without func(*order) bool) {
+	lost := false
 	for _, o := range c.orders {
-		b.claims[o.UID].running = nil
-		close(o.done)
+		if without(o) {
+			lost = true
+			b.refuseLocked(o, errLost, true)
+		}
+	}
+	if lost {
+		c.settle(nil)
 	}
 }
 
@@ -157,20 +192,25 @@ func (b *Launcher) sendAgain(ctx context.Context, c *call, uid string) error {
 		return c.lastErr
 	}
 	out, err := b.api.CreateFleet(ctx, c.input, once)
-	b.mu.Lock()
-	switch {
-	case err == nil:
-		b.dealLocked(c, out)
-	case !awserr.Refused(err), cloud.ClassOf(awserr.Wrap("", err)) == cloud.Throttled:
-		b.mu.Unlock()
+	if err != nil && (!awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) == cloud.Throttled) {
 		c.lastTry, c.lastErr = b.opts.Now(), awserr.Wrap("creating a fleet", fmt.Errorf("%w: %w", errDoubt, err))
 		return c.lastErr
-	default:
+	}
+	b.resolve(c, out, err)
+	return b.told(c, uid)
+}
+
+// resolve takes in the answer to a request that was sent again.
+func (b *Launcher) resolve(c *call, out *ec2.CreateFleetOutput, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.lostLocked(c, func(o *order) bool { return b.stateLocked(o).doubt == c })
+	if err != nil {
 		// A refusal now says nothing of what became of the first request.
 		b.refusedLocked(c, err, true)
+		return
 	}
-	b.mu.Unlock()
-	return b.told(c, uid)
+	b.dealLocked(c, out)
 }
 
 // told is the error that a resolved call has for a claim that got nothing.
@@ -188,15 +228,20 @@ func (b *Launcher) told(c *call, uid string) error {
 // refusedLocked notes that a call came to nothing. If look is set, that is not certain, and the instances have to tell.
 func (b *Launcher) refusedLocked(c *call, err error, look bool) {
 	c.resolved = true
-	c.settle(nil)
 	for _, o := range c.orders {
-		o.err = awserr.Wrap("creating a fleet", err)
-		st := b.stateLocked(o)
-		st.doubt = nil
-		st.attempt = o.attempt + 1
-		if look {
-			st.lookFrom = b.opts.Now().Add(b.opts.Settle)
-		}
+		b.refuseLocked(o, err, look)
+	}
+	c.settle(nil)
+}
+
+// refuseLocked is refusedLocked for one order.
+func (b *Launcher) refuseLocked(o *order, err error, look bool) {
+	o.err = awserr.Wrap("creating a fleet", err)
+	st := b.stateLocked(o)
+	st.doubt = nil
+	st.attempt = o.attempt + 1
+	if look {
+		st.lookFrom = b.opts.Now().Add(b.opts.Settle)
 	}
 }
 

@@ -358,9 +358,11 @@ func (b *Launcher) launchBatch(ctx context.Context, _ string, orders []*order) [
 	var g guard.Group
 	for part := range slices.Chunk(orders, room(orders[0].Request.Tags)) {
 		g.Go("aws.fleet", func() error {
-			r := &part[0].Request
+			c, r := newCall(part), &part[0].Request
+			defer b.end(c)
 			defer b.asking.enter(r, b.opts.Sequential != nil && b.opts.Sequential(r))()
-			b.send(ctx, b.newCall(part))
+			b.prepare(c)
+			b.send(ctx, c)
 			return nil
 		})
 	}
