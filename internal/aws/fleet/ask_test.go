@@ -38,7 +38,8 @@ func TestWhatIsRefusedForItsRateIsAskedForAgainByTheLaunchersClock(t *testing.T)
 				over <- time.Time{}
 				return over
 			}})
-			_, err := b.ask(t.Context(), &ec2.CreateFleetInput{})
+			b.claims["uid"] = &claim{}
+			_, err := b.ask(t.Context(), &call{orders: []*order{{Order: Order{UID: "uid"}}}, input: &ec2.CreateFleetInput{}})
 			if (err != nil) != c.err || api.asked != c.asked || !slices.Equal(pauses, c.pauses) {
 				t.Errorf("asked %d times with pauses %v: %v", api.asked, pauses, err)
 			}

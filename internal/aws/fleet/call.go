@@ -79,10 +79,14 @@ var patience = []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
 // which a refusal came, would pass for a refusal of all.
 func once(o *ec2.Options) { o.RetryMaxAttempts = 1 }
 
-// ask sends a request, and again while it is refused for its rate only: the token makes it the same request each time.
-func (b *Launcher) ask(ctx context.Context, in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
+// ask sends a request, and again while it is refused for its rate only: the token makes it the same request each time. It is not
+// sent once all its claims are being ended.
+func (b *Launcher) ask(ctx context.Context, c *call) (*ec2.CreateFleetOutput, error) {
 	for try := 0; ; try++ {
-		out, err := b.api.CreateFleet(ctx, in, once)
+		if !b.wanted(c) {
+			return nil, errUnwanted
+		}
+		out, err := b.api.CreateFleet(ctx, c.input, once)
 		if err == nil || try == len(patience) || !awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) != cloud.Throttled {
 			return out, err
 		}
@@ -102,14 +106,14 @@ func (b *Launcher) send(ctx context.Context, c *call) {
 	err := error(errNoSubnet)
 	switch {
 	case len(c.input.LaunchTemplateConfigs) > 0:
-		out, err = b.ask(ctx, c.input)
+		out, err = b.ask(ctx, c)
 	case !b.anyOpen(&c.orders[0].Request):
 		err = errShort
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case errors.Is(err, errNoSubnet), errors.Is(err, errShort):
+	case errors.Is(err, errNoSubnet), errors.Is(err, errShort), errors.Is(err, errUnwanted):
 		b.refusedLocked(c, err, false)
 	case err == nil:
 		b.dealLocked(c, out)

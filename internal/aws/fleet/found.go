@@ -9,9 +9,10 @@ import (
 )
 
 // Found gives the instance that a claim got that is being ended, from this process or one before it; nil where it got none. It
-// begins no launch. One that is under way is waited for. One whose outcome is not known is sent again to learn of it, as long as
-// another of its claims still wants an instance: where it had not reached EC2, the claim gets its instance now. When all its
-// claims are being ended, it is not sent again, and the instances tell.
+// begins no launch. One that is under way is waited for, and is not sent to EC2 any more when all its claims are being ended. One
+// whose outcome is not known is sent again to learn of it, as long as another of its claims still wants an instance: where it had
+// not reached EC2, the claim gets its instance now. When all its claims are being ended, it is not sent again, and the instances
+// tell.
 //
 // Errors: *cloud.Error, when it is not known.
 func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
@@ -48,8 +49,14 @@ func (b *Launcher) Found(ctx context.Context, o Order) (*Launched, error) {
 	}
 }
 
-// errUnwanted is what became of a call that is not sent again.
-var errUnwanted = errors.New("all its NodeClaims are being deleted, so the request is not sent again")
+// errUnwanted is what became of a call that is not sent, or not sent again.
+var errUnwanted = errors.New("all its NodeClaims are being deleted, so EC2 is not asked for instances")
+
+func (b *Launcher) wanted(c *call) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.wantedLocked(c)
+}
 
 // wantedLocked reports whether a claim of a call still wants its instance.
 func (b *Launcher) wantedLocked(c *call) bool {
