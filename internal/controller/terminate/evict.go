@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -96,10 +97,13 @@ func disrupted(claim *karpv1.NodeClaim) string {
 	return ""
 }
 
+// longestGrace is how many seconds a time.Duration can hold: 292 years. Pods may have more.
+const longestGrace = math.MaxInt64 / int64(time.Second)
+
 // grace is how long a pod may take to end.
 func grace(p *corev1.Pod) time.Duration {
 	if s := p.Spec.TerminationGracePeriodSeconds; s != nil {
-		return time.Duration(*s) * time.Second
+		return time.Duration(min(*s, longestGrace)) * time.Second
 	}
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
@@ -115,8 +119,10 @@ func (r *round) mustGo(p *corev1.Pod) bool {
 		return false
 	}
 	if !p.DeletionTimestamp.IsZero() {
+		s := p.DeletionGracePeriodSeconds
+		late := p.DeletionTimestamp.After(r.by.Time) || s != nil && *s > longestGrace // then the API server's timestamp has overflown
 		// A pod that was already given its last second is not asked again.
-		return p.DeletionTimestamp.After(r.by.Time) && (p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds > 1)
+		return late && (s == nil || *s > 1)
 	}
 	threshold := r.by.Add(-grace(p))
 	if r.now.After(threshold) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -268,6 +269,11 @@ func TestTheTimeThatARollTakes(t *testing.T) {
 		takes        int64
 	}{
 		"an instance, a drain, and EC2": {func(*place) {}, 0, 90, 270},
+		"a drain that its pods may hold for longer than any plan": {func(p *place) {
+			for _, pod := range p.pods {
+				pod.Spec.TerminationGracePeriodSeconds = new(int64(math.MaxInt64))
+			}
+		}, 0, 30*24*3600 + 80, 30*24*3600 + 80},
 		"an instance that comes at once waits for the scheduler": {func(p *place) {
 			for _, c := range p.claims {
 				c.CreationTimestamp = metav1.NewTime(monday.Add(-24*time.Hour + 47*time.Second))

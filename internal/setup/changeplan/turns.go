@@ -201,7 +201,7 @@ func median(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// drain is how long the pods of a node may take to end: the longest of their grace periods, within that of the node.
+// drain is how long the pods of a node may take to end: the longest of their grace periods, within that of the node and the horizon.
 func (l *look) drain(n *Node) time.Duration {
 	longest := time.Duration(0)
 	for _, unit := range l.now.snapshot.Nodes {
@@ -216,7 +216,7 @@ func (l *look) drain(n *Node) time.Duration {
 		}
 		for _, p := range l.seen.pods[n.Name] {
 			if s := p.Spec.TerminationGracePeriodSeconds; s != nil && moving[string(p.UID)] {
-				longest = max(longest, time.Duration(*s)*time.Second)
+				longest = max(longest, time.Duration(min(*s, int64(horizon/time.Second)))*time.Second)
 			}
 		}
 	}
