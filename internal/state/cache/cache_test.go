@@ -133,6 +133,9 @@ func drawHistory(t *rapid.T) *history {
 	for i := range 2 {
 		h.live(t, "node", fmt.Sprint("n", i), func(t *rapid.T, uid string) client.Object {
 			n := newNode(fmt.Sprint("n", i), uid, rapid.SampledFrom(ids).Draw(t, "id"))
+			if host := rapid.SampledFrom([]string{"", "h0", "h1"}).Draw(t, "host"); host != "" {
+				n.Labels[corev1.LabelHostname] = host
+			}
 			if rapid.Bool().Draw(t, "registered") {
 				n.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 				n.Labels[karpv1.NodeInitializedLabelKey] = "true"
@@ -158,7 +161,13 @@ func drawHistory(t *rapid.T) *history {
 	}
 	h.live(t, "node", "c0", func(t *rapid.T, uid string) client.Object { return newNode("c0", uid, "") }) // a claim's name
 	h.live(t, "pv", "pv", func(t *rapid.T, uid string) client.Object {
-		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: types.UID(uid), Labels: map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom([]string{"", "a"}).Draw(t, "zone")}}}
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: types.UID(uid), Labels: map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom([]string{"", "a"}).Draw(t, "zone")}}}
+		if host := rapid.SampledFrom([]string{"", "h0", "h1"}).Draw(t, "host"); host != "" {
+			pv.Spec.Local = &corev1.LocalVolumeSource{}
+			pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{host}}}}}}}
+		}
+		return pv
 	})
 	h.live(t, "ns", "ns", func(t *rapid.T, uid string) client.Object {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", UID: types.UID(uid), Labels: map[string]string{"team": rapid.SampledFrom([]string{"x", "y"}).Draw(t, "team")}}}
@@ -211,6 +220,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 			pods = append(pods, o)
 		case *corev1.Node:
 			nodes = append(nodes, o)
+			full.setHost(nil, o)
 		case *karpv1.NodeClaim:
 			claims = append(claims, o)
 		case *corev1.PersistentVolumeClaim:

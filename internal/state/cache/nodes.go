@@ -26,6 +26,7 @@ func (c *Cache) SetNode(node *corev1.Node) {
 		c.unlinkNode(old)
 	}
 	c.linkNode(node)
+	c.setHost(old, node)
 	c.recountID(node.Spec.ProviderID)
 	if old != nil && old.Spec.ProviderID != node.Spec.ProviderID {
 		c.recountID(old.Spec.ProviderID)
@@ -46,6 +47,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 	old := c.nodes.get("", node.Name)
 	if c.nodes.remove(node) {
 		c.unlinkNode(old)
+		c.setHost(old, nil)
 		c.recountID(old.Spec.ProviderID)
 		delete(c.constraints.podEvents, node.Name)
 		c.breakReservations(reservation.OfNode(node.Name))
@@ -69,6 +71,30 @@ func (c *Cache) unlinkNode(node *corev1.Node) {
 	if id := node.Spec.ProviderID; id != "" {
 		c.touchID(id)
 		c.nodesByID.remove(id, node.Name)
+	}
+}
+
+// setHost keeps which nodes have a host name, in the place of what the node's last version said. Either may be nil.
+func (c *Cache) setHost(old, node *corev1.Node) {
+	host := func(n *corev1.Node) string {
+		if n == nil {
+			return ""
+		}
+		return n.Labels[corev1.LabelHostname]
+	}
+	was, is := host(old), host(node)
+	if was == is {
+		return
+	}
+	if was != "" {
+		if c.nodesByHost.remove(was, old.Name); len(c.nodesByHost[was]) == 0 {
+			c.hostMoved(was)
+		}
+	}
+	if is != "" {
+		if c.nodesByHost.add(is, node.Name); len(c.nodesByHost[is]) == 1 {
+			c.hostMoved(is)
+		}
 	}
 }
 

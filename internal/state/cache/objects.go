@@ -313,6 +313,19 @@ func (c *Cache) allVolumesMoved() {
 	}
 }
 
+// hostMoved makes the classes of pods again whose local volumes are on a host that has come or gone.
+//
+// Cost: a look at each PersistentVolume.
+func (c *Cache) hostMoved(host string) {
+	for _, pv := range c.pvs.objects {
+		if slices.Contains(intake.LocalHosts(pv), host) {
+			for key := range c.volumeUsers[pv.Name] {
+				c.volumesMoved(key)
+			}
+		}
+	}
+}
+
 func (c *Cache) volumesMoved(claim types.NamespacedName) {
 	for key := range c.claimUsers[claim] {
 		c.recompile(c.entries[key])
@@ -327,6 +340,7 @@ func (l lookup) PersistentVolumeClaim(namespace, name string) *corev1.Persistent
 }
 func (l lookup) PersistentVolume(name string) *corev1.PersistentVolume { return l.c.pvs.get("", name) }
 func (l lookup) StorageClass(name string) *storagev1.StorageClass      { return l.c.scs.get("", name) }
+func (l lookup) HasHost(name string) bool                              { return len(l.c.nodesByHost[name]) > 0 }
 
 func (l lookup) SelectNamespaces(sel labels.Selector) []string {
 	var out []string

@@ -229,6 +229,7 @@ type world struct {
 	pvs  map[string]*corev1.PersistentVolume
 	scs  map[string]*storagev1.StorageClass
 	ns   map[string]map[string]string
+	host string
 }
 
 func (w world) PersistentVolumeClaim(_, name string) *corev1.PersistentVolumeClaim {
@@ -236,6 +237,7 @@ func (w world) PersistentVolumeClaim(_, name string) *corev1.PersistentVolumeCla
 }
 func (w world) PersistentVolume(name string) *corev1.PersistentVolume { return w.pvs[name] }
 func (w world) StorageClass(name string) *storagev1.StorageClass      { return w.scs[name] }
+func (w world) HasHost(name string) bool                              { return w.host == name }
 func (w world) SelectNamespaces(sel labels.Selector) []string {
 	var out []string
 	for name, l := range w.ns {
@@ -266,23 +268,29 @@ func TestVolumes(t *testing.T) {
 		return c
 	}
 	gone := metav1.NewTime(time.Unix(1, 0))
-	local := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{"h"}}}}}}}}}
-	local.Spec.Local = &corev1.LocalVolumeSource{}
+	onHost := func(host string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source,
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{host}}}}}}}}}
+	}
+	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}
 	w := world{
+		host: "h",
 		pvcs: map[string]*corev1.PersistentVolumeClaim{
-			"in-a": bound("pv-a"), "in-b": bound("pv-b"), "in-ab": bound("pv-ab"), "old": bound("pv-old"), "local": bound("pv-local"), "free": bound("pv-free"),
+			"in-a": bound("pv-a"), "in-b": bound("pv-b"), "in-ab": bound("pv-ab"), "old": bound("pv-old"), "local": bound("pv-local"), "path": bound("pv-path"), "left": bound("pv-left"), "free": bound("pv-free"),
 			"lost-volume": bound("none"), "wait": unbound("wait"), "wait-ab": unbound("wait-ab"), "at-once": unbound("at-once"), "no-class": unbound(""), "bad-class": unbound("none"),
 			"lost":     {Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}},
 			"going":    {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &gone}},
 			"half":     {Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-a"}},
 			"p-ephvol": mine(bound("pv-b")),
+			"p-ephloc": mine(bound("pv-local")),
 			"p-taken":  bound("pv-b"),
 		},
 		pvs: map[string]*corev1.PersistentVolume{
 			"pv-a": {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("a")}}, "pv-b": {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("b")}},
 			"pv-ab":  {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("b", "a")}},
-			"pv-old": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"failure-domain.beta.kubernetes.io/zone": "c__d"}}}, "pv-local": local, "pv-free": {},
+			"pv-old": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"failure-domain.beta.kubernetes.io/zone": "c__d"}}}, "pv-free": {},
+			"pv-local": onHost("h", local), "pv-left": onHost("left", local), "pv-path": onHost("h", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{}}),
 		},
 		scs: map[string]*storagev1.StorageClass{
 			"wait": {VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)}, "at-once": {},
@@ -301,7 +309,10 @@ func TestVolumes(t *testing.T) {
 		"a bound claim goes where its volume is":           {claims: []string{"in-a"}, want: "[[" + zone + "a]]"},
 		"a volume without affinity goes anywhere":          {claims: []string{"free"}, want: "[]"},
 		"zone labels of old volumes count":                 {claims: []string{"old"}, want: "[[" + zone + "[c d]]]"},
-		"the host of a local volume does not count":        {claims: []string{"local"}, want: "[]"},
+		"a local volume is on its host only":               {claims: []string{"local"}, want: "[[" + corev1.LabelHostname + " In h]]"},
+		"a folder of a host is there only":                 {claims: []string{"path"}, want: "[[" + corev1.LabelHostname + " In h]]"},
+		"a local volume whose host is gone":                {claims: []string{"left"}, want: "[]", wantProblem: `bound to a local volume on host "left", which is gone; delete the claim`},
+		"an ephemeral local volume is made anew":           {claims: []string{"eph:ephloc"}, want: "[]"},
 		"an unbound claim that waits goes anywhere":        {claims: []string{"wait"}, want: "[]"},
 		"topologies of the class are alternatives":         {claims: []string{"wait-ab"}, want: "[[" + zone + "a] [" + zone + "b]]"},
 		"only alternatives that hold together are kept":    {claims: []string{"wait-ab", "in-b"}, want: "[[" + zone + "b]]"},

@@ -13,6 +13,8 @@ type Lookup interface {
 	PersistentVolumeClaim(namespace, name string) *corev1.PersistentVolumeClaim
 	PersistentVolume(name string) *corev1.PersistentVolume
 	StorageClass(name string) *storagev1.StorageClass
+	// HasHost reports whether a Node has that value of the label kubernetes.io/hostname.
+	HasHost(name string) bool
 	// SelectNamespaces returns the sorted names of the namespaces whose labels match.
 	SelectNamespaces(labels.Selector) []string
 }
@@ -28,6 +30,9 @@ func (NoLookup) PersistentVolume(string) *corev1.PersistentVolume { return nil }
 
 // StorageClass returns nil.
 func (NoLookup) StorageClass(string) *storagev1.StorageClass { return nil }
+
+// HasHost returns false.
+func (NoLookup) HasHost(string) bool { return false }
 
 // SelectNamespaces returns nil.
 func (NoLookup) SelectNamespaces(labels.Selector) []string { return nil }

@@ -41,7 +41,7 @@ func volumeTerms(pod *corev1.Pod, look Lookup) (alternatives [][]requirement.Ter
 		var terms [][]requirement.Term
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, look)
+			terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, false, look)
 		case v.Ephemeral != nil:
 			terms, problem = ephemeralTerms(pod, v.Name, look)
 		}
@@ -64,10 +64,12 @@ func ephemeralTerms(pod *corev1.Pod, volume string, look Lookup) ([][]requiremen
 	case !metav1.IsControlledBy(claim, pod):
 		return nil, fmt.Sprintf("persistentvolumeclaim %q, which its ephemeral volume %q needs, belongs to something else; delete the claim or rename the pod", name, volume)
 	}
-	return claimTerms(pod.Namespace, name, look)
+	return claimTerms(pod.Namespace, name, true, look)
 }
 
-func claimTerms(namespace, name string, look Lookup) ([][]requirement.Term, string) {
+// claimTerms are the alternatives of one claim. replaced says that a pod which is moved gets another claim, as those of
+// generic ephemeral volumes do.
+func claimTerms(namespace, name string, replaced bool, look Lookup) ([][]requirement.Term, string) {
 	claim := look.PersistentVolumeClaim(namespace, name)
 	what := fmt.Sprintf("persistentvolumeclaim %q", name)
 	switch {
@@ -78,13 +80,13 @@ func claimTerms(namespace, name string, look Lookup) ([][]requirement.Term, stri
 	case claim.Status.Phase == corev1.ClaimLost:
 		return nil, what + " has lost its volume; restore the volume or recreate the claim"
 	case claim.Spec.VolumeName != "":
-		return boundTerms(what, claim, look)
+		return boundTerms(what, claim, replaced, look)
 	default:
 		return unboundTerms(what, claim, look)
 	}
 }
 
-func boundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) ([][]requirement.Term, string) {
+func boundTerms(what string, claim *corev1.PersistentVolumeClaim, replaced bool, look Lookup) ([][]requirement.Term, string) {
 	volume := look.PersistentVolume(claim.Spec.VolumeName)
 	switch {
 	case volume == nil:
@@ -94,9 +96,12 @@ func boundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) (
 	case claim.Annotations[bindCompleted] == "" && claim.Status.Phase != corev1.ClaimBound:
 		return nil, fmt.Sprintf("%s is not bound yet to persistentvolume %q; it is tried again when it is", what, volume.Name)
 	}
-	terms, free := persistentVolumeTerms(volume)
+	terms, free := persistentVolumeTerms(volume, replaced)
 	if free {
 		return nil, ""
+	}
+	if gone := goneHost(volume, terms, look); gone != "" {
+		return nil, fmt.Sprintf("%s is bound to a local volume on host %q, which is gone; delete the claim", what, gone)
 	}
 	if len(terms) == 0 {
 		return nil, fmt.Sprintf("%s is bound to persistentvolume %q, whose node affinity matches no node", what, volume.Name)
@@ -105,8 +110,8 @@ func boundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) (
 }
 
 // persistentVolumeTerms are the alternatives of a volume's node affinity together with its zone labels; free means that
-// any node will do. The host name of a local volume is left out: a pod that is moved gets another volume.
-func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requirement.Term, free bool) {
+// any node will do. The host name of a local volume is left out where a pod that is moved gets another volume.
+func persistentVolumeTerms(volume *corev1.PersistentVolume, replaced bool) (terms [][]requirement.Term, free bool) {
 	labels := zoneLabelTerms(volume.Labels)
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		if len(labels) == 0 {
@@ -114,7 +119,6 @@ func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requireme
 		}
 		return [][]requirement.Term{labels}, false
 	}
-	local := volume.Spec.Local != nil || volume.Spec.HostPath != nil
 	for _, t := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if len(t.MatchExpressions) == 0 {
 			continue // matches nothing, or a node by name
@@ -123,7 +127,7 @@ func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requireme
 		if err != nil {
 			continue
 		}
-		if local {
+		if replaced && isLocal(volume) {
 			alternative = slices.DeleteFunc(alternative, func(t requirement.Term) bool { return t.Key == corev1.LabelHostname })
 		}
 		alternative = sortTerms(append(alternative, labels...))
@@ -133,6 +137,49 @@ func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requireme
 		terms = append(terms, alternative)
 	}
 	return terms, false
+}
+
+// isLocal reports whether the volume is a disk or a folder of one host.
+func isLocal(volume *corev1.PersistentVolume) bool {
+	return volume.Spec.Local != nil || volume.Spec.HostPath != nil
+}
+
+// LocalHosts are the host names that the node affinity of a local volume names; nil for other volumes.
+func LocalHosts(volume *corev1.PersistentVolume) (hosts []string) {
+	if !isLocal(volume) {
+		return nil
+	}
+	terms, _ := persistentVolumeTerms(volume, false)
+	for _, alternative := range terms {
+		hosts = append(hosts, namedHosts(alternative)...)
+	}
+	return hosts
+}
+
+// namedHosts are the host names that an alternative allows, nil where it allows any.
+func namedHosts(alternative []requirement.Term) []string {
+	for _, t := range alternative {
+		if t.Key == corev1.LabelHostname && t.Operator == requirement.In {
+			return t.Values
+		}
+	}
+	return nil
+}
+
+// goneHost is the host of a local volume where no node has one of the host names that its alternatives ask for; empty
+// otherwise.
+func goneHost(volume *corev1.PersistentVolume, terms [][]requirement.Term, look Lookup) (gone string) {
+	if !isLocal(volume) {
+		return ""
+	}
+	for _, alternative := range terms {
+		hosts := namedHosts(alternative)
+		if len(hosts) == 0 || slices.ContainsFunc(hosts, look.HasHost) {
+			return ""
+		}
+		gone = hosts[0]
+	}
+	return gone
 }
 
 // zoneLabelTerms reads the zone and region labels of volumes that older provisioners made; several zones are joined by
