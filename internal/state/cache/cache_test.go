@@ -180,6 +180,7 @@ func drawHistory(t *rapid.T) *history {
 	for i := range 5 {
 		h.live(t, "pod", fmt.Sprint("p", i), func(t *rapid.T, uid string) client.Object {
 			p := unschedulable(fmt.Sprint("p", i), uid)
+			p.Status.NominatedNodeName = rapid.SampledFrom([]string{"", "", "n0", "n1"}).Draw(t, "nominated")
 			if node := rapid.SampledFrom(nodes).Draw(t, "node"); node != "" {
 				p.Spec.NodeName = node
 				p.Status.Conditions[0].Status = corev1.ConditionTrue
@@ -238,9 +239,15 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 	byName := func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) }
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return byName(a, b) })
 	slices.SortFunc(claims, func(a, b *karpv1.NodeClaim) int { return byName(a, b) })
+	takes := func(node string) bool {
+		return slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return n.Name == node && n.DeletionTimestamp == nil })
+	}
+	comesTo := func(p *corev1.Pod, node string) bool {
+		return p.Spec.NodeName == "" && p.Status.NominatedNodeName == node && takes(node) && p.DeletionTimestamp == nil && !intake.IsDaemon(p)
+	}
 	add := func(n *cluster.Node, name string) {
 		for _, p := range pods {
-			if name == "" || p.Spec.NodeName != name || !intake.IsActive(p) {
+			if name == "" || p.Spec.NodeName != name && !comesTo(p, name) || !intake.IsActive(p) {
 				continue
 			}
 			cp := intake.Pod(p, compiler.Class(p, lookup{full}))
@@ -255,7 +262,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 				}
 				n.DaemonUsed.Add(cp.Class.Requests)
 			}
-			if n.Deleting && intake.Reschedulable(p) && !held(p) {
+			if n.Deleting && cp.Node != "" && intake.Reschedulable(p) && !held(p) {
 				out.Pending = append(out.Pending, cp)
 			}
 		}
@@ -284,7 +291,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 		add(n, "")
 	}
 	for _, p := range pods {
-		if intake.Provisionable(p) {
+		if to := p.Status.NominatedNodeName; intake.ProvisionableBut(p, to) && !takes(to) {
 			out.Pending = append(out.Pending, intake.Pod(p, compiler.Class(p, lookup{full})))
 		}
 	}

@@ -265,7 +265,8 @@ func (c *Cache) claimOf(node *corev1.Node) *karpv1.NodeClaim {
 	return c.claims.get("", first)
 }
 
-// fillPods adds the pods that run on the instance and those that were given room on it.
+// fillPods adds the pods that run on the instance, those that were given room on it, and those that the scheduler is about to
+// put there.
 func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, units ...reservation.Unit) {
 	for _, e := range bound {
 		node.Pods = append(node.Pods, e.pod)
@@ -278,6 +279,11 @@ func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, units ...r
 	}
 	for _, r := range c.reserved.On(units...) {
 		if e := c.entries[r.Pod]; e != nil && e.obj.UID == r.UID && e.pod.Node != node.Name {
+			node.Pods = append(node.Pods, e.pod)
+		}
+	}
+	if name, ok := units[0].Node(); ok {
+		for _, e := range c.coming(name) {
 			node.Pods = append(node.Pods, e.pod)
 		}
 	}

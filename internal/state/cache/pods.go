@@ -217,6 +217,7 @@ func (c *Cache) recompile(e *entry) {
 	e.pod = intake.Pod(e.obj, class)
 	c.touchNode(e.pod.Node)
 	c.touchReservation(e.obj.UID)
+	c.touchNominee(client.ObjectKeyFromObject(e.obj))
 	if _, ok := c.waiting[client.ObjectKeyFromObject(e.obj)]; ok {
 		c.dirtyWait = true
 		c.tell(PodChanged, e.pod.Name)
