@@ -229,7 +229,7 @@ func samePod(a, b *cluster.Pod) bool {
 	sameClass := x.Class.ID == y.Class.ID
 	x.Class, y.Class = nil, nil
 	return sameClass && x.CreatedAt.Equal(y.CreatedAt) && x.PodRef == y.PodRef && x.Node == y.Node &&
-		x.Daemon == y.Daemon && x.Mirror == y.Mirror && x.Terminating == y.Terminating
+		x.Daemon == y.Daemon && x.Mirror == y.Mirror && x.Terminating == y.Terminating && x.Lingers == y.Lingers
 }
 
 func (c *Cache) touchNode(name string) {
