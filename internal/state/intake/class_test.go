@@ -363,6 +363,7 @@ func TestNamespacesOfAffinity(t *testing.T) {
 		"a selector finds by label":                  {selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}, want: []string{"a", "b"}},
 		"list and selector are joined":               {list: []string{"c"}, selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}, want: []string{"a", "b", "c"}},
 		"an empty selector finds all":                {selector: &metav1.LabelSelector{}, want: []string{"a", "b", "c", "ns"}},
+		"a selector that finds none selects no pod":  {selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "z"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := basePod()
@@ -373,8 +374,8 @@ func TestNamespacesOfAffinity(t *testing.T) {
 			if diff := cmp.Diff(want, class.AntiAffinity); diff != "" {
 				t.Error(diff)
 			}
-			if got := fmt.Sprint(class.AntiAffinity[0].Selector.Terms); got != "[app NotIn web]" {
-				t.Errorf("selector %s", got)
+			if got := class.AntiAffinity[0].Selector; (got == nil) != (tt.want == nil) || got != nil && fmt.Sprint(got.Terms) != "[app NotIn web]" {
+				t.Errorf("selector %v", got)
 			}
 		})
 	}
