@@ -243,6 +243,7 @@ func (c *Cache) buildUnit(unit reservation.Unit) *cluster.Node {
 	}
 	out := intake.Node(node, claim, expected)
 	out.AttachLimits = intake.AttachLimits(c.csiNodes.get("", name))
+	c.addDevices(out, claim)
 	c.fillPods(out, c.podsByNode[name], units...)
 	out.Virtual = c.virtualOn(units...)
 	return out
