@@ -273,12 +273,15 @@ func TestVolumes(t *testing.T) {
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{host}}}}}}}}}
 	}
+	byAnnotation := func(class string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: class}}}
+	}
 	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}
 	w := world{
 		host: "h",
 		pvcs: map[string]*corev1.PersistentVolumeClaim{
 			"in-a": bound("pv-a"), "in-b": bound("pv-b"), "in-ab": bound("pv-ab"), "old": bound("pv-old"), "local": bound("pv-local"), "path": bound("pv-path"), "left": bound("pv-left"), "free": bound("pv-free"),
-			"lost-volume": bound("none"), "wait": unbound("wait"), "wait-ab": unbound("wait-ab"), "at-once": unbound("at-once"), "no-class": unbound(""), "bad-class": unbound("none"),
+			"lost-volume": bound("none"), "wait": unbound("wait"), "wait-ab": unbound("wait-ab"), "at-once": unbound("at-once"), "annotated": byAnnotation("wait-ab"), "annotated-bad": byAnnotation("none"), "no-class": unbound(""), "bad-class": unbound("none"),
 			"lost":     {Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}},
 			"going":    {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &gone}},
 			"half":     {Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-a"}},
@@ -324,6 +327,8 @@ func TestVolumes(t *testing.T) {
 		"a claim that is not bound to the end":             {claims: []string{"half"}, want: "[]", wantProblem: "not bound yet"},
 		"a claim whose class binds at once":                {claims: []string{"at-once"}, want: "[]", wantProblem: "WaitForFirstConsumer"},
 		"a claim without a class":                          {claims: []string{"no-class"}, want: "[]", wantProblem: "storageClassName"},
+		"a claim that names its class by an annotation":    {claims: []string{"annotated"}, want: "[[" + zone + "a] [" + zone + "b]]"},
+		"one whose class does not exist, by an annotation": {claims: []string{"annotated-bad"}, want: "[]", wantProblem: `storage class "none"`},
 		"a claim whose class does not exist":               {claims: []string{"bad-class"}, want: "[]", wantProblem: `storage class "none"`},
 		"an ephemeral volume's claim bears the pod's name": {claims: []string{"eph:ephvol"}, want: "[[" + zone + "b]]"},
 		"an ephemeral volume's claim is not made yet":      {claims: []string{"eph:soon"}, want: "[]", wantProblem: "not made yet"},

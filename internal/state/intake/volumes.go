@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
@@ -197,12 +198,13 @@ func zoneLabelTerms(labels map[string]string) []requirement.Term {
 }
 
 func unboundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) ([][]requirement.Term, string) {
-	if claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName == "" {
+	name := volume.GetPersistentVolumeClaimClass(claim)
+	if name == "" {
 		return nil, what + " is not bound and names no storage class; set storageClassName or bind it to a volume"
 	}
-	class := look.StorageClass(*claim.Spec.StorageClassName)
+	class := look.StorageClass(name)
 	if class == nil {
-		return nil, fmt.Sprintf("%s names storage class %q, which does not exist; create it or name another", what, *claim.Spec.StorageClassName)
+		return nil, fmt.Sprintf("%s names storage class %q, which does not exist; create it or name another", what, name)
 	}
 	if class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate {
 		return nil, fmt.Sprintf("%s waits for storage class %q, which binds at once, to bind it; use volumeBindingMode WaitForFirstConsumer or see why the provisioner does not answer", what, class.Name)
