@@ -156,7 +156,8 @@ func drawHistory(t *rapid.T) *history {
 		h.live(t, "pvc", fmt.Sprint("v", i), func(t *rapid.T, uid string) client.Object {
 			return &corev1.PersistentVolumeClaim{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("v", i), UID: types.UID(uid), Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "y"}},
-				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: rapid.SampledFrom([]string{"", "pv"}).Draw(t, "volume")}}
+				Spec: corev1.PersistentVolumeClaimSpec{VolumeName: rapid.SampledFrom([]string{"", "pv"}).Draw(t, "volume"),
+					AccessModes: []corev1.PersistentVolumeAccessMode{rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod}).Draw(t, "mode")}}}
 		})
 	}
 	h.live(t, "node", "c0", func(t *rapid.T, uid string) client.Object { return newNode("c0", uid, "") }) // a claim's name
@@ -177,6 +178,7 @@ func drawHistory(t *rapid.T) *history {
 		ds.Spec.Template.Spec.NodeSelector = map[string]string{"a": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "selector")}
 		return ds
 	})
+	claimOf := map[string]string{}
 	for i := range 5 {
 		h.live(t, "pod", fmt.Sprint("p", i), func(t *rapid.T, uid string) client.Object {
 			p := unschedulable(fmt.Sprint("p", i), uid)
@@ -185,16 +187,23 @@ func drawHistory(t *rapid.T) *history {
 				p.Spec.NodeName = node
 				p.Status.Conditions[0].Status = corev1.ConditionTrue
 			}
+			if _, drawn := claimOf[uid]; !drawn { // a pod's volumes never change
+				claimOf[uid] = rapid.SampledFrom([]string{"", "", "v0", "v1"}).Draw(t, "claim")
+			}
+			if claimOf[uid] != "" {
+				uses(claimOf[uid])(p)
+			}
 			switch rapid.IntRange(0, 7).Draw(t, "trait") {
 			case 0:
 				p.Status.Phase = corev1.PodSucceeded
 			case 1:
 				p.DeletionTimestamp = new(metav1.Unix(1, 0))
+				p.DeletionGracePeriodSeconds = new(rapid.SampledFrom([]int64{30, 600}).Draw(t, "grace"))
 			case 2:
 				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds"}}
 				p.CreationTimestamp = metav1.Unix(int64(i), 0)
 			case 3:
-				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: rapid.SampledFrom([]string{"v0", "v1"}).Draw(t, "claim")}}}}
+				p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 			case 4:
 				p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
 			case 5:
@@ -219,6 +228,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 		switch o := o.(type) {
 		case *corev1.Pod:
 			pods = append(pods, o)
+			full.SetPod(o)
 		case *corev1.Node:
 			nodes = append(nodes, o)
 			full.setHost(nil, o)
@@ -243,7 +253,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 		return slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return n.Name == node && n.DeletionTimestamp == nil })
 	}
 	comesTo := func(p *corev1.Pod, node string) bool {
-		return p.Spec.NodeName == "" && p.Status.NominatedNodeName == node && takes(node) && p.DeletionTimestamp == nil && !intake.IsDaemon(p)
+		return p.Spec.NodeName == "" && p.Status.NominatedNodeName == node && takes(node) && intake.Preempts(p) && p.DeletionTimestamp == nil && !intake.IsDaemon(p)
 	}
 	add := func(n *cluster.Node, name string) {
 		for _, p := range pods {
@@ -291,7 +301,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 		add(n, "")
 	}
 	for _, p := range pods {
-		if to := p.Status.NominatedNodeName; intake.ProvisionableBut(p, to) && !takes(to) {
+		if to := p.Status.NominatedNodeName; intake.ProvisionableBut(p, to) && (!takes(to) || !intake.Preempts(p)) {
 			out.Pending = append(out.Pending, intake.Pod(p, compiler.Class(p, lookup{full})))
 		}
 	}

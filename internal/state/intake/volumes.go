@@ -42,7 +42,9 @@ func volumeTerms(pod *corev1.Pod, look Lookup) (alternatives [][]requirement.Ter
 		var terms [][]requirement.Term
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, false, look)
+			if problem = usedByAnother(pod, v.PersistentVolumeClaim.ClaimName, look); problem == "" {
+				terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, false, look)
+			}
 		case v.Ephemeral != nil:
 			terms, problem = ephemeralTerms(pod, v.Name, look)
 		}
@@ -52,6 +54,25 @@ func volumeTerms(pod *corev1.Pod, look Lookup) (alternatives [][]requirement.Ter
 		alternatives = cross(alternatives, terms)
 	}
 	return alternatives, ""
+}
+
+// OnePodOnly reports whether a claim may be used by one pod at a time.
+func OnePodOnly(claim *corev1.PersistentVolumeClaim) bool {
+	return claim != nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
+}
+
+// usedByAnother says that a pod without a node waits for a claim that another pod uses. One that ends soon is not waited for: it is
+// gone before a new node is ready.
+//
+// Source: kube-scheduler's volume restrictions plug-in, v1.36.
+func usedByAnother(pod *corev1.Pod, name string, look Lookup) (problem string) {
+	if pod.Spec.NodeName != "" || !OnePodOnly(look.PersistentVolumeClaim(pod.Namespace, name)) {
+		return ""
+	}
+	if user := look.UserOf(pod.Namespace, name, pod.UID); user != "" {
+		return fmt.Sprintf("persistentvolumeclaim %q is in use by pod %q and may be used by one pod only; delete that pod or wait until it has ended", name, user)
+	}
+	return ""
 }
 
 // ephemeralTerms is claimTerms for a generic ephemeral volume, whose claim Kubernetes makes for the pod. A claim of that
