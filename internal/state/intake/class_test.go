@@ -167,6 +167,33 @@ func TestWhatMakesAClass(t *testing.T) {
 	}
 }
 
+// A resize that its node can't take counts no more, of containers and of the pod itself.
+func TestAResizeThatBecomesInfeasibleIsAnotherClass(t *testing.T) {
+	ofPod := func(p *corev1.Pod) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "8")}
+		p.Status.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "2")}
+		p.Status.AllocatedResources = amounts("cpu", "2")
+	}
+	ofContainer := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = amounts("cpu", "8")
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", Resources: &corev1.ResourceRequirements{Requests: amounts("cpu", "2")}, AllocatedResources: amounts("cpu", "2")}}
+	}
+	for name, resize := range map[string]func(*corev1.Pod){"of the pod": ofPod, "of a container": ofContainer} {
+		t.Run(name, func(t *testing.T) {
+			warm, pod := NewCompiler(), basePod()
+			resize(pod)
+			if got := warm.Class(pod, NoLookup{}).Requests["cpu"]; got != 8000 {
+				t.Errorf("%dm cpu while the resize is pending, want 8000m", got)
+			}
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible})
+			got, want := warm.Class(pod, NoLookup{}), NewCompiler().Class(pod, NoLookup{})
+			if got.ID != want.ID || want.Requests["cpu"] != 2000 {
+				t.Errorf("%dm cpu once it is infeasible, and %dm for a process that begins then, want 2000m", got.Requests["cpu"], want.Requests["cpu"])
+			}
+		})
+	}
+}
+
 func TestIdenticalPodsCostOneCompile(t *testing.T) {
 	c := NewCompiler()
 	for i := range 10_000 {
