@@ -142,8 +142,38 @@ func (c *Cluster) begin(ctx context.Context, k *Case) error {
 	if err := c.createNodes(ctx, old); err != nil {
 		return err
 	}
-	_, err := c.createPods(ctx, running)
-	return err
+	there, err := c.createPods(ctx, running)
+	if err != nil {
+		return err
+	}
+	return c.beginToEnd(ctx, running, there)
+}
+
+// beginToEnd deletes the pods that the case has as terminating. Nothing runs on its nodes that would end them.
+func (c *Cluster) beginToEnd(ctx context.Context, running, there []*corev1.Pod) error {
+	var ending []*corev1.Pod
+	for i, p := range running {
+		if p.DeletionTimestamp != nil {
+			ending = append(ending, there[i])
+		}
+	}
+	err := each(ending, func(p *corev1.Pod) error {
+		if err := c.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}); err != nil {
+			return fmt.Errorf("delete pod %s: %w", p.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.await(ctx, "deleted pods are terminating", func() bool {
+		for _, p := range ending {
+			if have := c.pods[key(p)]; have == nil || have.DeletionTimestamp == nil {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // beginVolumes makes the volumes and claims of the case, as far as they are not there, and waits until those are bound

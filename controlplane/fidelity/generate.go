@@ -31,7 +31,7 @@ var features = []string{
 	"selectors", "affinity", "preferences", "tolerations", "spread-zone", "spread-host", "spread-other", "spread-soft",
 	"pod-affinity", "anti-affinity", "host-ports", "volumes", "attach-limits", "init-containers", "existing", "daemons",
 	"taints", "leaving", "limits", "min-values", "reserved", "custom-labels", "priorities", "too-much", "gpus", "weights",
-	"in-flight", "hosts-by-name", "host-network", "foreign-nodes",
+	"in-flight", "hosts-by-name", "host-network", "foreign-nodes", "terminating",
 }
 
 // namespaces are those in which pods of cases live.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -193,6 +194,11 @@ func (g *generator) runOn(n *corev1.Node, like *group, free map[string]int64) {
 	}
 	if free["cpu"] -= 300; free["cpu"] < 0 {
 		return
+	}
+	if g.maybe("terminating") { // it was deleted, and has long to end
+		const grace = 600
+		pod.Spec.TerminationGracePeriodSeconds, pod.DeletionGracePeriodSeconds = new(int64(grace)), new(int64(grace))
+		pod.DeletionTimestamp = new(metav1.NewTime(now.Add(grace * time.Second)))
 	}
 	g.c.Running = append(g.c.Running, pod)
 }

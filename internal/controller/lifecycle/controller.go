@@ -39,6 +39,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/trace"
 )
@@ -55,11 +56,14 @@ type PoolHealth interface {
 	Registered(claim *karpv1.NodeClaim, ok bool)
 }
 
-// Waiting knows since when the pods have waited that a claim is for.
+// Waiting knows since when the pods have waited that a claim is for, and what those have that are there.
 type Waiting interface {
 	WaitingFor(claim string) (since time.Time, ok bool)
 	// ReservedFor are the pods that wait for the claim's node, sorted by name; they must not be changed.
 	ReservedFor(claim string) []*corev1.Pod
+	// HasDevice reports whether a pod on the node has the resource from a driver for Dynamic Resource Allocation.
+	HasDevice(node string, resource corev1.ResourceName) bool
+	Listen(func(cache.Change))
 }
 
 // memory is what this process knows of a claim beyond its object.
@@ -136,8 +140,8 @@ func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
 		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()), builder.WithPredicates(index.MoreThanAlive()))
 	c.answers = make(chan event.GenericEvent, 1024)
 	b = b.WatchesRawSource(source.Channel(c.answers, &handler.EnqueueRequestForObject{}))
-	if c.Nominees != nil {
-		b = b.WatchesRawSource(source.Channel(c.lost(), &handler.EnqueueRequestForObject{}))
+	if c.Waiting != nil {
+		b = b.WatchesRawSource(source.Channel(c.podNews(), &handler.EnqueueRequestForObject{}))
 	}
 	return b.
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).

@@ -18,7 +18,7 @@ func (c *Controller) initialize(ctx context.Context, claim *karpv1.NodeClaim, no
 	if conditions.IsTrue(karpv1.ConditionTypeInitialized) {
 		return nil
 	}
-	if reason, message := uninitialized(claim, node); reason != "" {
+	if reason, message := c.uninitialized(claim, node); reason != "" {
 		conditions.SetUnknownWithReason(karpv1.ConditionTypeInitialized, reason, message)
 		return nil
 	}
@@ -33,8 +33,9 @@ func (c *Controller) initialize(ctx context.Context, claim *karpv1.NodeClaim, no
 	return nil
 }
 
-// uninitialized says why a node can't be used yet; an empty reason means that it can.
-func uninitialized(claim *karpv1.NodeClaim, node *corev1.Node) (reason, message string) {
+// uninitialized says why a node can't be used yet; an empty reason means that it can. The kubelet never reports a resource that a
+// driver for Dynamic Resource Allocation serves: that a pod on the node has it is enough.
+func (c *Controller) uninitialized(claim *karpv1.NodeClaim, node *corev1.Node) (reason, message string) {
 	ready := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if ready < 0 || node.Status.Conditions[ready].Status != corev1.ConditionTrue {
 		return karpv1.ReasonNodeNotReady, fmt.Sprintf("node %s is not Ready yet", node.Name)
@@ -50,7 +51,7 @@ func uninitialized(claim *karpv1.NodeClaim, node *corev1.Node) (reason, message 
 		}
 	}
 	for name, want := range claim.Spec.Resources.Requests {
-		if have := node.Status.Allocatable[name]; !want.IsZero() && have.IsZero() {
+		if have := node.Status.Allocatable[name]; !want.IsZero() && have.IsZero() && (c.Waiting == nil || !c.Waiting.HasDevice(node.Name, name)) {
 			return karpv1.ReasonResourceNotRegistered, fmt.Sprintf("resource %s was asked for, but node %s does not offer it yet", name, node.Name)
 		}
 	}

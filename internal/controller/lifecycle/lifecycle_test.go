@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -10,6 +11,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -31,26 +33,38 @@ func TestUninitialized(t *testing.T) {
 	for name, tc := range map[string]struct {
 		requests string
 		node     *corev1.Node
+		pods     devices
 		want     string
 	}{
-		"a ready node":                         {"cpu", readyNode(), ""},
-		"no Ready condition":                   {"cpu", readyNode(func(n *corev1.Node) { n.Status.Conditions = nil }), karpv1.ReasonNodeNotReady},
-		"a start-up taint is still there":      {"cpu", readyNode(taint(startup)), karpv1.ReasonStartupTaintsExist},
-		"the start-up taint with other effect": {"cpu", readyNode(taint(corev1.Taint{Key: "cni", Value: "x", Effect: corev1.TaintEffectNoSchedule})), ""},
-		"the not-ready taint is still there":   {"cpu", readyNode(taint(corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})), karpv1.ReasonKnownEphemeralTaintsExist},
-		"a readiness gate's taint":             {"cpu", readyNode(taint(corev1.Taint{Key: "readiness.k8s.io/net", Effect: corev1.TaintEffectNoSchedule})), karpv1.ReasonKnownEphemeralTaintsExist},
-		"the gpu driver is not up yet":         {"nvidia.com/gpu", readyNode(), karpv1.ReasonResourceNotRegistered},
+		"a ready node":                         {"cpu", readyNode(), nil, ""},
+		"no Ready condition":                   {"cpu", readyNode(func(n *corev1.Node) { n.Status.Conditions = nil }), nil, karpv1.ReasonNodeNotReady},
+		"a start-up taint is still there":      {"cpu", readyNode(taint(startup)), nil, karpv1.ReasonStartupTaintsExist},
+		"the start-up taint with other effect": {"cpu", readyNode(taint(corev1.Taint{Key: "cni", Value: "x", Effect: corev1.TaintEffectNoSchedule})), nil, ""},
+		"the not-ready taint is still there":   {"cpu", readyNode(taint(corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})), nil, karpv1.ReasonKnownEphemeralTaintsExist},
+		"a readiness gate's taint":             {"cpu", readyNode(taint(corev1.Taint{Key: "readiness.k8s.io/net", Effect: corev1.TaintEffectNoSchedule})), nil, karpv1.ReasonKnownEphemeralTaintsExist},
+		"the gpu driver is not up yet":         {"nvidia.com/gpu", readyNode(), nil, karpv1.ReasonResourceNotRegistered},
+		"a pod has the gpu from a driver":      {"nvidia.com/gpu", readyNode(), devices{"nvidia.com/gpu"}, ""},
+		"a pod has another device from one":    {"nvidia.com/gpu", readyNode(), devices{"example.com/fpga"}, karpv1.ReasonResourceNotRegistered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{}
 			claim.Spec.StartupTaints = []corev1.Taint{startup}
 			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceName(tc.requests): resource.MustParse("1"), "absent": resource.MustParse("0")}
-			if got, message := uninitialized(claim, tc.node); got != tc.want || (got != "") != (message != "") {
+			c := &Controller{Waiting: tc.pods}
+			if got, message := c.uninitialized(claim, tc.node); got != tc.want || (got != "") != (message != "") {
 				t.Errorf("got %q (%s), want %q", got, message, tc.want)
 			}
 		})
 	}
 }
+
+// devices are what the pods on a node have from drivers.
+type devices []corev1.ResourceName
+
+func (d devices) WaitingFor(string) (time.Time, bool)               { return time.Time{}, false }
+func (d devices) ReservedFor(string) []*corev1.Pod                  { return nil }
+func (d devices) Listen(func(cache.Change))                         {}
+func (d devices) HasDevice(_ string, name corev1.ResourceName) bool { return slices.Contains(d, name) }
 
 func TestAdoptGivesTheNodeWhatItsClaimSays(t *testing.T) {
 	claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "b", intake.TurnKey: "2", apply.HoldUntilAnnotation: "2026-01-02T03:04:05Z"}}}

@@ -25,14 +25,13 @@ type Nominees interface {
 	Nominees(claim, node string) []*corev1.Pod
 	Unseen(claim, node string) bool
 	NotNominated(pod *corev1.Pod)
-	Listen(func(cache.Change))
 }
 
-// lost tells of claims whose pods have lost their nomination.
-func (c *Controller) lost() <-chan event.GenericEvent {
+// podNews tells of claims whose pods have lost their nomination, and of those whose pods have devices that no kubelet reports.
+func (c *Controller) podNews() <-chan event.GenericEvent {
 	out := make(chan event.GenericEvent, 1024)
-	c.Nominees.Listen(func(change cache.Change) {
-		if change.Kind != cache.NominationLost {
+	c.Waiting.Listen(func(change cache.Change) {
+		if change.Kind != cache.NominationLost && change.Kind != cache.DevicesBound {
 			return
 		}
 		select {

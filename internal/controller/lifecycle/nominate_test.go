@@ -29,7 +29,6 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
-	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 // planned are the pods that a node is for, and those of them that are told to have lost their nomination when they are asked
@@ -54,8 +53,6 @@ func (p *planned) NotNominated(*corev1.Pod) {
 	defer p.mu.Unlock()
 	p.not++
 }
-
-func (p *planned) Listen(func(cache.Change)) {}
 
 func (p *planned) Nominees(string, string) []*corev1.Pod {
 	p.asked++

@@ -75,7 +75,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 		}
 		adopt(node, claim)
 		// Start-up writes at once what initialization would write a moment later.
-		if reason, _ := uninitialized(claim, node); reason == "" {
+		if reason, _ := c.uninitialized(claim, node); reason == "" {
 			node.Labels[karpv1.NodeInitializedLabelKey] = "true"
 		}
 		if !equality.Semantic.DeepEqual(stored, node) {

@@ -147,7 +147,13 @@ type Pod struct {
 	Mirror bool `json:"mirror,omitempty"`
 	// Terminating pods hold their resources until they are gone but need no new place.
 	Terminating bool `json:"terminating,omitempty"`
+	// Lingers is set for terminating pods that have longer to end than a new node takes. Like kube-scheduler, plans count them for
+	// pod affinity and anti-affinity, and not for spreads.
+	Lingers bool `json:"lingers,omitempty"`
 }
+
+// InCompany reports whether pod affinity and anti-affinity, its own and that of other pods, count the pod.
+func (p *Pod) InCompany() bool { return !p.Terminating || p.Lingers }
 
 // Daemon is a DaemonSet's pod as it would look on a node; the engine counts it on every node it fits.
 type Daemon struct {

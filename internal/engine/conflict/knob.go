@@ -305,7 +305,7 @@ func (e *explainer) makeAvailable(v *variant) {
 func (e *explainer) repelled() bool {
 	for _, n := range e.nodes {
 		for _, pod := range n.Pods {
-			if pod.Class == nil || pod.Terminating || e.kin(pod.Class) {
+			if pod.Class == nil || !pod.InCompany() || e.kin(pod.Class) {
 				continue
 			}
 			for _, t := range pod.Class.AntiAffinity {

@@ -77,7 +77,7 @@ func changeNodes(t *rapid.T, q *pack.Problem) {
 			return
 		}
 		pod := *n.Pods[0]
-		pod.Terminating = true
+		pod.Terminating, pod.Lingers = true, rapid.Bool().Draw(t, "lingers")
 		n.Pods[0] = &pod
 	case 2: // a pod ends
 		if len(n.Pods) == 0 {

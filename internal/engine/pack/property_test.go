@@ -214,7 +214,11 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 			}
 			plain.Attach = classes[0].Attach
 			plain.ID = plain.Hash()
-			n.Pods = []*cluster.Pod{{PodRef: cluster.PodRef{Namespace: "ns", Name: "old-" + name}, Class: plain, Node: name}}
+			old := &cluster.Pod{PodRef: cluster.PodRef{Namespace: "ns", Name: "old-" + name}, Class: plain, Node: name}
+			if rapid.IntRange(0, 3).Draw(t, "ends") == 0 {
+				old.Terminating, old.Lingers = true, rapid.Bool().Draw(t, "lingers")
+			}
+			n.Pods = []*cluster.Pod{old}
 			n.Used = plain.Requests.Clone()
 		}
 		p.Nodes = append(p.Nodes, n)

@@ -7,14 +7,22 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// run is the running pods of one class, those on their way out left out.
+// run is the running pods of one class, those on their way out left out. Those that linger are a run of their own.
 type run struct {
 	class *cluster.Class
-	total int
+	// lingers: spreads do not count them.
+	lingers bool
+	total   int
 	// byKind counts them by the kind of their nodes, while the table does so.
 	byKind map[int]int
 	// apart are the groups of the class's own anti-affinity.
 	apart []*group
+}
+
+// runKey is what runs are told apart by.
+type runKey struct {
+	class   *cluster.Class
+	lingers bool
 }
 
 type runCount struct {
@@ -24,7 +32,7 @@ type runCount struct {
 
 // runTable counts what runs, by class, as nodes come and go.
 type runTable struct {
-	of     map[*cluster.Class]*run
+	of     map[runKey]*run
 	all    []*run
 	index  labelIndex // of all
 	apart  []*run     // those with anti-affinity
@@ -36,20 +44,20 @@ type runTable struct {
 }
 
 func newRunTable() runTable {
-	return runTable{of: map[*cluster.Class]*run{}}
+	return runTable{of: map[runKey]*run{}}
 }
 
 // add counts the pods of a node that came.
 func (t *runTable) add(k *keptNode) {
 	k.runs = nil
 	for _, pod := range k.node.src.Pods {
-		if pod.Class == nil || pod.Terminating {
+		if pod.Class == nil || !pod.InCompany() {
 			continue
 		}
-		at := slices.IndexFunc(k.runs, func(c runCount) bool { return c.run.class == pod.Class })
+		at := slices.IndexFunc(k.runs, func(c runCount) bool { return c.run.class == pod.Class && c.run.lingers == pod.Lingers })
 		if at < 0 {
 			at = len(k.runs)
-			k.runs = append(k.runs, runCount{run: t.runOf(pod.Class)})
+			k.runs = append(k.runs, runCount{run: t.runOf(runKey{pod.Class, pod.Lingers})})
 		}
 		k.runs[at].n++
 	}
@@ -74,18 +82,18 @@ func (t *runTable) remove(k *keptNode) {
 	t.hash(k, -1)
 }
 
-func (t *runTable) runOf(c *cluster.Class) *run {
-	r := t.of[c]
+func (t *runTable) runOf(of runKey) *run {
+	r := t.of[of]
 	if r == nil {
-		r = &run{class: c}
-		for _, a := range c.AntiAffinity {
+		r = &run{class: of.class, lingers: of.lingers}
+		for _, a := range of.class.AntiAffinity {
 			if a.Weight == 0 {
-				g := affinityGroup(repelling, c, a)
+				g := affinityGroup(repelling, of.class, a)
 				g.name = g.identity()
 				r.apart = append(r.apart, g)
 			}
 		}
-		t.of[c] = r
+		t.of[of] = r
 		t.put(r)
 	}
 	return r
@@ -110,7 +118,7 @@ func (t *runTable) tidy() {
 		if r.total > 0 {
 			t.put(r)
 		} else {
-			delete(t.of, r.class)
+			delete(t.of, runKey{r.class, r.lingers})
 		}
 	}
 }
@@ -218,7 +226,7 @@ func (s *solver) findRepelling(intern func(*group) *group) {
 }
 
 // countRunning counts the pods that run already. Pods that are to be placed anew don't count, nor do those that are on
-// their way out.
+// their way out, but for affinity those that linger.
 func (s *solver) countRunning() {
 	if len(s.groups) == 0 {
 		return
@@ -229,7 +237,7 @@ func (s *solver) countRunning() {
 	for _, g := range s.groups {
 		for i := range runs.index.candidates(g.selector) {
 			r := runs.all[i]
-			if r.total == 0 || !g.selects(r.class) {
+			if r.total == 0 || r.lingers && g.kind == spreading || !g.selects(r.class) {
 				continue
 			}
 			if g.byHost {
@@ -337,8 +345,8 @@ func (s *solver) runningAndPending() []runningPending {
 	var out []runningPending
 	for _, k := range g.order {
 		for _, pod := range k.node.src.Pods {
-			if pod.Class != nil && !pod.Terminating && suspects[pod.PodRef] {
-				out = append(out, runningPending{k, g.runs.of[pod.Class]})
+			if pod.Class != nil && pod.InCompany() && suspects[pod.PodRef] {
+				out = append(out, runningPending{k, g.runs.of[runKey{pod.Class, pod.Lingers}]})
 			}
 		}
 	}

@@ -148,16 +148,17 @@ func (w *WhatIf) findForeign() {
 	if len(w.s.groups) == 0 {
 		return
 	}
-	known := map[*cluster.Class][]foreign{}
+	known := map[runKey][]foreign{}
 	for id, n := range w.s.nodes {
 		for _, pod := range n.src.Pods {
-			if pod.Class == nil || pod.Terminating || Movable(pod) {
+			if pod.Class == nil || !pod.InCompany() || Movable(pod) {
 				continue
 			}
-			mine, ok := known[pod.Class]
+			of := runKey{pod.Class, pod.Lingers}
+			mine, ok := known[of]
 			if !ok {
-				mine = w.countedFor(pod.Class)
-				known[pod.Class] = mine
+				mine = w.countedFor(of)
+				known[of] = mine
 			}
 			for _, x := range mine {
 				if x.group.byHost {
@@ -175,10 +176,11 @@ func (w *WhatIf) findForeign() {
 
 // countedFor are the groups that count a running pod of the class: because they select it, or because it bears their
 // anti-affinity.
-func (w *WhatIf) countedFor(c *cluster.Class) []foreign {
+func (w *WhatIf) countedFor(of runKey) []foreign {
+	c := of.class
 	var out []foreign
 	for _, g := range w.s.groups {
-		if g.selects(c) {
+		if g.selects(c) && !(of.lingers && g.kind == spreading) {
 			out = append(out, foreign{group: g, matched: 1})
 		}
 	}

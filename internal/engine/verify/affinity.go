@@ -109,7 +109,7 @@ func (c *checker) newOrder() *order {
 	for _, h := range c.hosts {
 		seen := map[wanted]bool{} // one pod of a class is as good as many
 		for _, x := range h.running {
-			if w := (wanted{x.Class, x.Namespace}); x.Class != nil && !x.Terminating && !seen[w] {
+			if w := (wanted{x.Class, x.Namespace}); x.Class != nil && x.InCompany() && !seen[w] {
 				seen[w] = true
 				o.come(h, w, o.running, nil)
 			}

@@ -97,7 +97,7 @@ func (c *checker) plainlyMeets(a plainArrival, there map[*host][]*cluster.Pod) (
 	}
 	for _, other := range c.hosts {
 		if !slices.ContainsFunc(there[other], func(x *cluster.Pod) bool {
-			return !x.Terminating && a.class.Counts(x.Class) && plainlyMatches(a, x.Class, x.Namespace)
+			return x.InCompany() && a.class.Counts(x.Class) && plainlyMatches(a, x.Class, x.Namespace)
 		}) {
 			continue
 		}
@@ -166,6 +166,7 @@ func TestTheOrderOfBindingIsThatOfComparingEveryPod(t *testing.T) {
 			for range rapid.IntRange(0, 1).Draw(t, "running") {
 				x := pod()
 				x.Terminating = rapid.IntRange(0, 3).Draw(t, "going") == 0
+				x.Lingers = x.Terminating && rapid.Bool().Draw(t, "lingers")
 				n.Pods = append(n.Pods, x)
 			}
 			pl := plan.Placement{Node: n.Name}

@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// crowd is the pods of one class in one namespace, those that are ending apart.
+// crowd is the pods of one class in one namespace, those that are ending apart unless they linger.
 type crowd struct {
 	class     *cluster.Class
 	namespace string
@@ -18,6 +18,7 @@ type crowd struct {
 type presence struct {
 	host            *host
 	running, placed int
+	lingering       int // spreads do not count them
 }
 
 // crowds is where all pods are, to be asked for by selector.
@@ -36,7 +37,7 @@ func (c *checker) everyone() *crowds {
 	w := &crowds{byLabel: map[labelValue][]*crowd{}, chosen: map[string][]*crowd{}}
 	known := map[wanted]*crowd{}
 	see := func(h *host, pod *cluster.Pod) *presence {
-		if pod.Terminating || pod.Class == nil {
+		if !pod.InCompany() || pod.Class == nil {
 			return &presence{}
 		}
 		key := wanted{pod.Class, pod.Namespace}
@@ -56,7 +57,11 @@ func (c *checker) everyone() *crowds {
 	}
 	for _, h := range c.hosts {
 		for _, pod := range h.running {
-			see(h, pod).running++
+			if p := see(h, pod); pod.Lingers {
+				p.lingering++
+			} else {
+				p.running++
+			}
 		}
 		for _, pod := range h.placed {
 			see(h, pod).placed++
@@ -133,7 +138,7 @@ func (c *checker) spots(pod *cluster.Pod, i int) *spots {
 		for _, x := range found {
 			for _, p := range x.at {
 				if d := col.ids[p.host.at]; d >= 0 {
-					s.all[d] += p.running + p.placed
+					s.all[d] += p.running + p.lingering + p.placed
 					s.placed[d] += p.placed
 				}
 			}

@@ -166,7 +166,9 @@ func (t drawn) problem() *pack.Problem {
 	pod := func() *cluster.Pod {
 		serial++
 		c := rapid.SampledFrom(classes).Draw(t.T, "class")
-		return &cluster.Pod{Class: c, PodRef: cluster.PodRef{Namespace: c.Namespace, Name: fmt.Sprint(serial)}, Terminating: t.chance(12)}
+		x := &cluster.Pod{Class: c, PodRef: cluster.PodRef{Namespace: c.Namespace, Name: fmt.Sprint(serial)}, Terminating: t.chance(8)}
+		x.Lingers = x.Terminating && t.chance(2)
+		return x
 	}
 	if t.chance(3) {
 		d := t.class()
@@ -195,7 +197,7 @@ func (t drawn) problem() *pack.Problem {
 	}
 	for range 1 + t.upTo(8) {
 		x := pod()
-		x.Terminating = false
+		x.Terminating, x.Lingers = false, false
 		p.Pending = append(p.Pending, x)
 	}
 	return p

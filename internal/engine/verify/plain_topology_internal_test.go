@@ -28,7 +28,7 @@ func (c *plain) topology() {
 		}
 		for _, pod := range h.running {
 			for _, t := range pod.Class.AntiAffinity {
-				if t.Weight == 0 && !pod.Terminating {
+				if t.Weight == 0 && pod.InCompany() {
 					c.apartFromRunning(h, pod, t)
 				}
 			}
@@ -84,7 +84,7 @@ func (c *plain) findDomain(h *host, key string) (string, bool) {
 func (c *plain) selected(h *host, class *cluster.Class, namespaces []string, sel *cluster.Selector) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, pod := range slices.Concat(h.running, h.placed) {
-		if slices.Contains(namespaces, pod.Namespace) && !pod.Terminating && class.Counts(pod.Class) && sel.Matches(pod.Class.Labels) {
+		if slices.Contains(namespaces, pod.Namespace) && pod.InCompany() && class.Counts(pod.Class) && sel.Matches(pod.Class.Labels) {
 			out = append(out, pod)
 		}
 	}
@@ -127,6 +127,9 @@ func (c *plain) count(pod *cluster.Pod, sp cluster.Spread) *plainTally {
 		}
 		t.counts[d] += 0 // a domain without such pods counts too
 		for _, x := range c.selected(other, pod.Class, []string{pod.Namespace}, sp.Selector) {
+			if x.Terminating {
+				continue
+			}
 			t.counts[d]++
 			if slices.Contains(other.running, x) || plainlyBears(x.Class, pod.Class, sp) {
 				t.early[d]++

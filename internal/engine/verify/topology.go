@@ -25,7 +25,7 @@ func (c *checker) topology() {
 		}
 		for _, pod := range h.running {
 			for i, t := range pod.Class.AntiAffinity {
-				if t.Weight == 0 && !pod.Terminating {
+				if t.Weight == 0 && pod.InCompany() {
 					c.apartFromRunning(h, pod, i)
 				}
 			}
@@ -33,7 +33,7 @@ func (c *checker) topology() {
 	}
 }
 
-// selected are the pods on the host that count for a constraint of the class.
+// selected are the pods on the host that count for anti-affinity of the class.
 func (c *checker) selected(h *host, class *cluster.Class, namespaces []string, sel *cluster.Selector) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, pod := range slices.Concat(h.running, h.placed) {
@@ -45,7 +45,7 @@ func (c *checker) selected(h *host, class *cluster.Class, namespaces []string, s
 }
 
 func counted(pod *cluster.Pod, class *cluster.Class, namespaces []string, sel *cluster.Selector) bool {
-	return slices.Contains(namespaces, pod.Namespace) && !pod.Terminating && class.Counts(pod.Class) && sel.Matches(pod.Class.Labels)
+	return slices.Contains(namespaces, pod.Namespace) && pod.InCompany() && class.Counts(pod.Class) && sel.Matches(pod.Class.Labels)
 }
 
 func namespacesOf(pod *cluster.Pod, t cluster.PodAffinity) []string {

@@ -24,7 +24,10 @@ func (e *Env) makePods(a *args, lines []string) ([]*cluster.Pod, error) {
 	if c.Virtual = a.flag("virtual"); c.Virtual {
 		c.Priority = math.MinInt32
 	}
-	count := a.number("count", 1)
+	count, ends := a.number("count", 1), a.text("terminating", "")
+	if ends != "" && ends != "soon" && ends != "late" {
+		return nil, fmt.Errorf("terminating=%s: want soon or late", ends)
+	}
 	age, err := time.ParseDuration(a.text("age", "0s"))
 	if err != nil {
 		return nil, fmt.Errorf("age: %w", err)
@@ -65,7 +68,7 @@ func (e *Env) makePods(a *args, lines []string) ([]*cluster.Pod, error) {
 		out = append(out, &cluster.Pod{
 			PodRef:    cluster.PodRef{Namespace: c.Namespace, Name: name + "-" + strconv.Itoa(n), UID: fmt.Sprintf("%s-%d", key, n)},
 			Class:     c,
-			CreatedAt: Start.Add(-age),
+			CreatedAt: Start.Add(-age), Terminating: ends != "", Lingers: ends == "late",
 		})
 	}
 	return out, nil

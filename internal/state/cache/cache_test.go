@@ -133,6 +133,9 @@ func drawHistory(t *rapid.T) *history {
 	for i := range 2 {
 		h.live(t, "node", fmt.Sprint("n", i), func(t *rapid.T, uid string) client.Object {
 			n := newNode(fmt.Sprint("n", i), uid, rapid.SampledFrom(ids).Draw(t, "id"))
+			if host := rapid.SampledFrom([]string{"", "h0", "h1"}).Draw(t, "host"); host != "" {
+				n.Labels[corev1.LabelHostname] = host
+			}
 			if rapid.Bool().Draw(t, "registered") {
 				n.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 				n.Labels[karpv1.NodeInitializedLabelKey] = "true"
@@ -153,12 +156,19 @@ func drawHistory(t *rapid.T) *history {
 		h.live(t, "pvc", fmt.Sprint("v", i), func(t *rapid.T, uid string) client.Object {
 			return &corev1.PersistentVolumeClaim{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("v", i), UID: types.UID(uid), Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "y"}},
-				Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: rapid.SampledFrom([]string{"", "pv"}).Draw(t, "volume")}}
+				Spec: corev1.PersistentVolumeClaimSpec{VolumeName: rapid.SampledFrom([]string{"", "pv"}).Draw(t, "volume"),
+					AccessModes: []corev1.PersistentVolumeAccessMode{rapid.SampledFrom([]corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod}).Draw(t, "mode")}}}
 		})
 	}
 	h.live(t, "node", "c0", func(t *rapid.T, uid string) client.Object { return newNode("c0", uid, "") }) // a claim's name
 	h.live(t, "pv", "pv", func(t *rapid.T, uid string) client.Object {
-		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: types.UID(uid), Labels: map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom([]string{"", "a"}).Draw(t, "zone")}}}
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: types.UID(uid), Labels: map[string]string{corev1.LabelTopologyZone: rapid.SampledFrom([]string{"", "a"}).Draw(t, "zone")}}}
+		if host := rapid.SampledFrom([]string{"", "h0", "h1"}).Draw(t, "host"); host != "" {
+			pv.Spec.Local = &corev1.LocalVolumeSource{}
+			pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{host}}}}}}}
+		}
+		return pv
 	})
 	h.live(t, "ns", "ns", func(t *rapid.T, uid string) client.Object {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", UID: types.UID(uid), Labels: map[string]string{"team": rapid.SampledFrom([]string{"x", "y"}).Draw(t, "team")}}}
@@ -168,23 +178,32 @@ func drawHistory(t *rapid.T) *history {
 		ds.Spec.Template.Spec.NodeSelector = map[string]string{"a": rapid.SampledFrom([]string{"1", "2"}).Draw(t, "selector")}
 		return ds
 	})
+	claimOf := map[string]string{}
 	for i := range 5 {
 		h.live(t, "pod", fmt.Sprint("p", i), func(t *rapid.T, uid string) client.Object {
 			p := unschedulable(fmt.Sprint("p", i), uid)
+			p.Status.NominatedNodeName = rapid.SampledFrom([]string{"", "", "n0", "n1"}).Draw(t, "nominated")
 			if node := rapid.SampledFrom(nodes).Draw(t, "node"); node != "" {
 				p.Spec.NodeName = node
 				p.Status.Conditions[0].Status = corev1.ConditionTrue
+			}
+			if _, drawn := claimOf[uid]; !drawn { // a pod's volumes never change
+				claimOf[uid] = rapid.SampledFrom([]string{"", "", "v0", "v1"}).Draw(t, "claim")
+			}
+			if claimOf[uid] != "" {
+				uses(claimOf[uid])(p)
 			}
 			switch rapid.IntRange(0, 7).Draw(t, "trait") {
 			case 0:
 				p.Status.Phase = corev1.PodSucceeded
 			case 1:
 				p.DeletionTimestamp = new(metav1.Unix(1, 0))
+				p.DeletionGracePeriodSeconds = new(rapid.SampledFrom([]int64{30, 600}).Draw(t, "grace"))
 			case 2:
 				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds"}}
 				p.CreationTimestamp = metav1.Unix(int64(i), 0)
 			case 3:
-				p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: rapid.SampledFrom([]string{"v0", "v1"}).Draw(t, "claim")}}}}
+				p.Spec.PreemptionPolicy = new(corev1.PreemptNever)
 			case 4:
 				p.Annotations = map[string]string{karpv1.DoNotDisruptAnnotationKey: "true"}
 			case 5:
@@ -209,8 +228,10 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 		switch o := o.(type) {
 		case *corev1.Pod:
 			pods = append(pods, o)
+			full.SetPod(o)
 		case *corev1.Node:
 			nodes = append(nodes, o)
+			full.setHost(nil, o)
 		case *karpv1.NodeClaim:
 			claims = append(claims, o)
 		case *corev1.PersistentVolumeClaim:
@@ -228,9 +249,15 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 	byName := func(a, b client.Object) int { return cmp.Compare(a.GetName(), b.GetName()) }
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return byName(a, b) })
 	slices.SortFunc(claims, func(a, b *karpv1.NodeClaim) int { return byName(a, b) })
+	takes := func(node string) bool {
+		return slices.ContainsFunc(nodes, func(n *corev1.Node) bool { return n.Name == node && n.DeletionTimestamp == nil })
+	}
+	comesTo := func(p *corev1.Pod, node string) bool {
+		return p.Spec.NodeName == "" && p.Status.NominatedNodeName == node && takes(node) && intake.Preempts(p) && p.DeletionTimestamp == nil && !intake.IsDaemon(p)
+	}
 	add := func(n *cluster.Node, name string) {
 		for _, p := range pods {
-			if name == "" || p.Spec.NodeName != name || !intake.IsActive(p) {
+			if name == "" || p.Spec.NodeName != name && !comesTo(p, name) || !intake.IsActive(p) {
 				continue
 			}
 			cp := intake.Pod(p, compiler.Class(p, lookup{full}))
@@ -245,7 +272,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 				}
 				n.DaemonUsed.Add(cp.Class.Requests)
 			}
-			if n.Deleting && intake.Reschedulable(p) && !held(p) {
+			if n.Deleting && cp.Node != "" && intake.Reschedulable(p) && !held(p) {
 				out.Pending = append(out.Pending, cp)
 			}
 		}
@@ -274,7 +301,7 @@ func naive(final map[string]client.Object) *cluster.Snapshot {
 		add(n, "")
 	}
 	for _, p := range pods {
-		if intake.Provisionable(p) {
+		if to := p.Status.NominatedNodeName; intake.ProvisionableBut(p, to) && (!takes(to) || !intake.Preempts(p)) {
 			out.Pending = append(out.Pending, intake.Pod(p, compiler.Class(p, lookup{full})))
 		}
 	}

@@ -20,10 +20,12 @@ const (
 	BufferMoved     ChangeKind = "BufferMoved"  // a CapacityBuffer came, went or changed, or a pod was bound where it has room
 	// NominationLost: the scheduler took away the nomination of a pod that is given room on the claim of that name.
 	NominationLost ChangeKind = "NominationLost"
-	PodPlaced      ChangeKind = "PodPlaced"    // a pod was bound that a decision had given a place
-	PodUnplanned   ChangeKind = "PodUnplanned" // a pod was bound that no decision had given a place, and that waited
-	PodMissed      ChangeKind = "PodMissed"    // a pod that a decision had given a place was left waiting, though the place is free
-	RoomsSettled   ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
+	// DevicesBound: a pod was bound to the node of the claim of that name that has an extended resource from a driver.
+	DevicesBound ChangeKind = "DevicesBound"
+	PodPlaced    ChangeKind = "PodPlaced"    // a pod was bound that a decision had given a place
+	PodUnplanned ChangeKind = "PodUnplanned" // a pod was bound that no decision had given a place, and that waited
+	PodMissed    ChangeKind = "PodMissed"    // a pod that a decision had given a place was left waiting, though the place is free
+	RoomsSettled ChangeKind = "RoomsSettled" // virtual pods have their room elsewhere than before
 )
 
 // Change tells of one thing that happened. Name is the object's name.

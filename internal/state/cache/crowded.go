@@ -45,6 +45,11 @@ func (c *Cache) breakUnkeepable() bool {
 // breakCrowding ends reservations of the room of one instance until the rest fits.
 func (c *Cache) breakCrowding(node *cluster.Node) (broken bool) {
 	left := node.Used.Clone()
+	for _, e := range c.coming(node.Name) {
+		for name, v := range e.pod.Class.Requests {
+			left[name] -= v // what it preempts may be on the node still
+		}
+	}
 	for _, p := range largestFirst(node.Pods) {
 		if !c.reserved.Has(types.UID(p.UID)) || p.Node == node.Name {
 			continue

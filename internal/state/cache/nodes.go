@@ -26,6 +26,7 @@ func (c *Cache) SetNode(node *corev1.Node) {
 		c.unlinkNode(old)
 	}
 	c.linkNode(node)
+	c.setHost(old, node)
 	c.recountID(node.Spec.ProviderID)
 	if old != nil && old.Spec.ProviderID != node.Spec.ProviderID {
 		c.recountID(old.Spec.ProviderID)
@@ -46,6 +47,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 	old := c.nodes.get("", node.Name)
 	if c.nodes.remove(node) {
 		c.unlinkNode(old)
+		c.setHost(old, nil)
 		c.recountID(old.Spec.ProviderID)
 		delete(c.constraints.podEvents, node.Name)
 		c.breakReservations(reservation.OfNode(node.Name))
@@ -69,6 +71,30 @@ func (c *Cache) unlinkNode(node *corev1.Node) {
 	if id := node.Spec.ProviderID; id != "" {
 		c.touchID(id)
 		c.nodesByID.remove(id, node.Name)
+	}
+}
+
+// setHost keeps which nodes have a host name, in the place of what the node's last version said. Either may be nil.
+func (c *Cache) setHost(old, node *corev1.Node) {
+	host := func(n *corev1.Node) string {
+		if n == nil {
+			return ""
+		}
+		return n.Labels[corev1.LabelHostname]
+	}
+	was, is := host(old), host(node)
+	if was == is {
+		return
+	}
+	if was != "" {
+		if c.nodesByHost.remove(was, old.Name); len(c.nodesByHost[was]) == 0 {
+			c.hostMoved(was)
+		}
+	}
+	if is != "" {
+		if c.nodesByHost.add(is, node.Name); len(c.nodesByHost[is]) == 1 {
+			c.hostMoved(is)
+		}
 	}
 }
 
@@ -217,6 +243,7 @@ func (c *Cache) buildUnit(unit reservation.Unit) *cluster.Node {
 	}
 	out := intake.Node(node, claim, expected)
 	out.AttachLimits = intake.AttachLimits(c.csiNodes.get("", name))
+	c.addDevices(out, claim)
 	c.fillPods(out, c.podsByNode[name], units...)
 	out.Virtual = c.virtualOn(units...)
 	return out
@@ -239,7 +266,8 @@ func (c *Cache) claimOf(node *corev1.Node) *karpv1.NodeClaim {
 	return c.claims.get("", first)
 }
 
-// fillPods adds the pods that run on the instance and those that were given room on it.
+// fillPods adds the pods that run on the instance, those that were given room on it, and those that the scheduler is about to
+// put there.
 func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, units ...reservation.Unit) {
 	for _, e := range bound {
 		node.Pods = append(node.Pods, e.pod)
@@ -252,6 +280,11 @@ func (c *Cache) fillPods(node *cluster.Node, bound map[podKey]*entry, units ...r
 	}
 	for _, r := range c.reserved.On(units...) {
 		if e := c.entries[r.Pod]; e != nil && e.obj.UID == r.UID && e.pod.Node != node.Name {
+			node.Pods = append(node.Pods, e.pod)
+		}
+	}
+	if name, ok := units[0].Node(); ok {
+		for _, e := range c.coming(name) {
 			node.Pods = append(node.Pods, e.pod)
 		}
 	}

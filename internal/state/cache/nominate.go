@@ -127,11 +127,34 @@ func (c *Cache) followNomination(e, old *entry) {
 // indexNominee keeps which pods without a node are nominated to one.
 func (c *Cache) indexNominee(key types.NamespacedName, pod *corev1.Pod, add bool) {
 	to := pod.Status.NominatedNodeName
-	switch {
-	case to == "" || pod.Spec.NodeName != "":
-	case add:
+	if to == "" || pod.Spec.NodeName != "" {
+		return
+	}
+	if add {
 		c.nominees.add(to, key)
-	default:
+	} else {
 		c.nominees.remove(to, key)
+	}
+	c.touch(reservation.OfNode(to))
+}
+
+// coming are the pods that the scheduler has nominated to a node and that count nowhere else: it ends other pods for them,
+// or waits for their volumes. They do not wait for Kerf, and take room on the node before they are bound. In no order.
+func (c *Cache) coming(node string) []*entry {
+	var out []*entry
+	for key := range c.nominees[node] {
+		e := c.entries[key]
+		if _, waits := c.waiting[key]; waits || e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.reserved.Has(e.obj.UID) {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// touchNominee marks the node that a pod is nominated to: whether it counts there depends on its reservation.
+func (c *Cache) touchNominee(pod podKey) {
+	if e := c.entries[pod]; e != nil && e.pod.Node == "" && e.obj.Status.NominatedNodeName != "" {
+		c.touch(reservation.OfNode(e.obj.Status.NominatedNodeName))
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -168,14 +169,17 @@ func TestHowLongRoomIsKeptForAPodThatIsNominatedToAReadyNode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		nominated bool
 		lost      bool          // after a second
+		chosen    bool          // by the scheduler, after a second
 		after     time.Duration // since the node is ready
 		pending   int
+		there     int // pods that hold the node
 	}{
-		"not nominated":                       {false, false, DefaultBindGrace, 1},
-		"the scheduler has not come to it":    {true, false, 4 * time.Minute, 0},
-		"nor in five minutes":                 {true, false, nominatedGrace, 1},
-		"it was refused":                      {true, true, DefaultBindGrace, 0},
-		"it was refused, and not taken since": {true, true, DefaultBindGrace + time.Second, 1},
+		"not nominated":                       {false, false, false, DefaultBindGrace, 1, 0},
+		"the scheduler has not come to it":    {true, false, false, 4 * time.Minute, 0, 1},
+		"nor in five minutes":                 {true, false, false, nominatedGrace, 1, 0},
+		"it was refused":                      {true, true, false, DefaultBindGrace, 0, 1},
+		"it was refused, and not taken since": {true, true, false, DefaultBindGrace + time.Second, 1, 0},
+		"the scheduler nominates it":          {false, false, true, DefaultBindGrace, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
@@ -207,10 +211,88 @@ func TestHowLongRoomIsKeptForAPodThatIsNominatedToAReadyNode(t *testing.T) {
 					t.Errorf("told %d times that the nomination is lost", r.told[NominationLost])
 				}
 			}
+			if tc.chosen {
+				r.pod("p0", nominatedTo("n0"))
+			}
 			r.clock = ready.Add(tc.after)
 			if n := r.pending(); n != tc.pending {
 				t.Errorf("%d pods pending, want %d", n, tc.pending)
 			}
+			if n := len(r.instance("n0").Pods); n != tc.there {
+				t.Errorf("%d pods hold the node, want %d", n, tc.there)
+			}
 		})
 	}
+}
+
+// The scheduler nominates pods for which it ends others, and those whose volumes it waits for. They take room on their node before
+// they are bound, and break no reservation: what they preempt is still there.
+func TestAPodThatTheSchedulerNominatesCountsOnItsNode(t *testing.T) {
+	coming := func(r *rig) (names []string) {
+		for _, p := range r.instance("n0").Pods {
+			if p.Node == "" {
+				names = append(names, p.Name)
+			}
+		}
+		return names
+	}
+	node := func(r *rig) {
+		n := newNode("n0", "uid-n0", "id-1")
+		n.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true"}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		r.version(n)
+		r.SetNode(n)
+	}
+	for name, tt := range map[string]struct {
+		then func(r *rig, p cluster.PodRef)
+		want []string
+	}{
+		"nominated":          {func(*rig, cluster.PodRef) {}, []string{"p"}},
+		"no longer":          {func(r *rig, _ cluster.PodRef) { r.pod("p") }, nil},
+		"to another node":    {func(r *rig, _ cluster.PodRef) { r.pod("p", nominatedTo("n1")) }, nil},
+		"bound to another":   {func(r *rig, _ cluster.PodRef) { r.pod("p", bound("n1")) }, nil},
+		"a pod of a daemon":  {func(r *rig, _ cluster.PodRef) { r.pod("p", nominatedTo("n0"), daemons) }, nil},
+		"a pod that ends":    {func(r *rig, _ cluster.PodRef) { r.pod("p", nominatedTo("n0"), ends) }, nil},
+		"one that is gone":   {func(r *rig, _ cluster.PodRef) { r.RemovePod(r.entries[podKey{Namespace: "ns", Name: "p"}].obj) }, nil},
+		"reserved elsewhere": {func(r *rig, p cluster.PodRef) { elsewhere(r, p, time.Hour) }, nil},
+		"no longer reserved": {func(r *rig, p cluster.PodRef) {
+			elsewhere(r, p, time.Second)
+			r.Snapshot()
+			r.clock = r.clock.Add(time.Minute)
+		}, []string{"p"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			node(r)
+			p := r.pod("p", nominatedTo("n0"))
+			r.Snapshot()
+			tt.then(r, p)
+			if got := coming(r); !slices.Equal(got, tt.want) {
+				t.Errorf("%v are coming, want %v", got, tt.want)
+			}
+		})
+	}
+	t.Run("in the place of others", func(t *testing.T) {
+		r := newRig()
+		node(r)
+		r.pod("victim", bound("n0"), func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("3") })
+		r.Reserve(r.instance("n0"), []cluster.PodRef{r.pod("q")}, r.clock.Add(time.Hour))
+		r.pod("p", nominatedTo("n0"))
+		if got := coming(r); !slices.Equal(got, []string{"p", "q"}) || r.pending() != 0 {
+			t.Errorf("%v are coming and %d pods pending, want p and q, and none", got, r.pending())
+		}
+		if used := r.instance("n0").Used["cpu"]; used != 5000 {
+			t.Errorf("%dm cpu are used, want 5000m", used)
+		}
+	})
+}
+
+func daemons(p *corev1.Pod) {
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "ds"}}
+}
+
+func ends(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1000, 0)) }
+
+func elsewhere(r *rig, p cluster.PodRef, last time.Duration) {
+	r.Assume(r.claim("c9"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}}, []cluster.PodRef{p}, r.clock.Add(last))
 }

@@ -319,9 +319,31 @@ func (c *Cache) allVolumesMoved() {
 	}
 }
 
+// hostMoved makes the classes of pods again whose local volumes are on a host that has come or gone.
+//
+// Cost: a look at each PersistentVolume.
+func (c *Cache) hostMoved(host string) {
+	for _, pv := range c.pvs.objects {
+		if slices.Contains(intake.LocalHosts(pv), host) {
+			for key := range c.volumeUsers[pv.Name] {
+				c.volumesMoved(key)
+			}
+		}
+	}
+}
+
 func (c *Cache) volumesMoved(claim types.NamespacedName) {
 	for key := range c.claimUsers[claim] {
 		c.recompile(c.entries[key])
+	}
+}
+
+// claimsTaken makes the classes again of pods that wait for claims which the pod has taken, or which it has left.
+func (c *Cache) claimsTaken(pod *corev1.Pod) {
+	for _, name := range intake.VolumeClaims(pod) {
+		if intake.OnePodOnly(c.pvcs.get(pod.Namespace, name)) {
+			c.volumesMoved(types.NamespacedName{Namespace: pod.Namespace, Name: name})
+		}
 	}
 }
 
@@ -333,6 +355,16 @@ func (l lookup) PersistentVolumeClaim(namespace, name string) *corev1.Persistent
 }
 func (l lookup) PersistentVolume(name string) *corev1.PersistentVolume { return l.c.pvs.get("", name) }
 func (l lookup) StorageClass(name string) *storagev1.StorageClass      { return l.c.scs.get("", name) }
+func (l lookup) UserOf(namespace, claim string, besides types.UID) (first string) {
+	for key := range l.c.claimUsers[types.NamespacedName{Namespace: namespace, Name: claim}] {
+		if e := l.c.entries[key]; e.usesClaims() && e.obj.UID != besides && (first == "" || key.Name < first) {
+			first = key.Name
+		}
+	}
+	return first
+}
+
+func (l lookup) HasHost(name string) bool { return len(l.c.nodesByHost[name]) > 0 }
 
 func (l lookup) SelectNamespaces(sel labels.Selector) []string {
 	var out []string

@@ -17,6 +17,7 @@ func (c *Cache) bound(e, old *entry) {
 	if e.pod.Node == "" || old == nil || old.pod.Node != "" {
 		return
 	}
+	c.tellDevices(e)
 	at := c.unitsOf(e.pod.Node)
 	if where, ok := c.reserved.Succeed(owner(e.obj).UID, e.pod.Class.ID, at); ok {
 		planned := slices.Contains(at, where) || c.exchangeWithLater(e, at, where)

@@ -184,14 +184,17 @@ func TestASuccessorExchangesWithAPodThatIsStillToBeEvicted(t *testing.T) {
 func TestAPodIsMissedWhereItsPlaceIsFree(t *testing.T) {
 	for name, tt := range map[string]struct {
 		node  func(*corev1.Node)
-		other string // what a pod that nobody planned for has taken
+		other string            // what a pod that nobody planned for has taken
+		claim map[string]string // the annotations of a claim that one of the pods has
 		want  int
 	}{
-		"free":                         {func(*corev1.Node) {}, "", 2},
-		"taken by others":              {func(*corev1.Node) {}, "3500m", 0},
-		"taken by others, all but one": {func(*corev1.Node) {}, "2500m", 1},
-		"not ready":                    {func(n *corev1.Node) { n.Status.Conditions = nil }, "", 0},
-		"not initialized":              {func(n *corev1.Node) { delete(n.Labels, karpv1.NodeInitializedLabelKey) }, "", 0},
+		"free":                         {func(*corev1.Node) {}, "", nil, 2},
+		"taken by others":              {func(*corev1.Node) {}, "3500m", nil, 0},
+		"taken by others, all but one": {func(*corev1.Node) {}, "2500m", nil, 1},
+		"not ready":                    {func(n *corev1.Node) { n.Status.Conditions = nil }, "", nil, 0},
+		"not initialized":              {func(n *corev1.Node) { delete(n.Labels, karpv1.NodeInitializedLabelKey) }, "", nil, 0},
+		"a claim waits for a node":     {func(*corev1.Node) {}, "", map[string]string{}, 2},
+		"a volume is being made":       {func(*corev1.Node) {}, "", map[string]string{"volume.kubernetes.io/selected-node": "n0"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, claim, _ := assumed()
@@ -210,6 +213,12 @@ func TestAPodIsMissedWhereItsPlaceIsFree(t *testing.T) {
 					p.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse(tt.other)
 				})
 			}
+			if tt.claim != nil {
+				pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", Annotations: tt.claim}}
+				r.version(pvc)
+				r.SetVolumeClaim(pvc)
+				r.pod("p0", uses("data"))
+			}
 			r.Snapshot()
 			r.clock = r.clock.Add(time.Minute)
 			if n := r.pending(); n != 2 {
@@ -219,5 +228,12 @@ func TestAPodIsMissedWhereItsPlaceIsFree(t *testing.T) {
 				t.Errorf("%d pods were missed, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+func uses(claim string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
 	}
 }

@@ -22,6 +22,9 @@ type entry struct {
 	counted bool
 }
 
+// usesClaims reports whether the pod keeps others from claims that one pod at a time may use. It may be nil.
+func (e *entry) usesClaims() bool { return e != nil && e.pod.Node != "" && e.pod.InCompany() }
+
 // SetPod takes in a version of a pod.
 func (c *Cache) SetPod(pod *corev1.Pod) {
 	c.mu.Lock()
@@ -89,6 +92,9 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 		c.refusedAgain(e, old)
 		c.followNomination(e, old)
 	}
+	if e.usesClaims() != old.usesClaims() {
+		c.claimsTaken(pod)
+	}
 	if old == nil || e.pod != old.pod {
 		c.touchDaemonSet(pod)
 		if old != nil {
@@ -134,6 +140,9 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 		c.tell(PodLeft, e.pod.Name)
 	}
 	c.touchDaemonSet(e.obj)
+	if e.usesClaims() {
+		c.claimsTaken(e.obj)
+	}
 }
 
 func (c *Cache) indexPod(key types.NamespacedName, pod *corev1.Pod) {
@@ -217,6 +226,7 @@ func (c *Cache) recompile(e *entry) {
 	e.pod = intake.Pod(e.obj, class)
 	c.touchNode(e.pod.Node)
 	c.touchReservation(e.obj.UID)
+	c.touchNominee(client.ObjectKeyFromObject(e.obj))
 	if _, ok := c.waiting[client.ObjectKeyFromObject(e.obj)]; ok {
 		c.dirtyWait = true
 		c.tell(PodChanged, e.pod.Name)
@@ -228,7 +238,7 @@ func samePod(a, b *cluster.Pod) bool {
 	sameClass := x.Class.ID == y.Class.ID
 	x.Class, y.Class = nil, nil
 	return sameClass && x.CreatedAt.Equal(y.CreatedAt) && x.PodRef == y.PodRef && x.Node == y.Node &&
-		x.Daemon == y.Daemon && x.Mirror == y.Mirror && x.Terminating == y.Terminating
+		x.Daemon == y.Daemon && x.Mirror == y.Mirror && x.Terminating == y.Terminating && x.Lingers == y.Lingers
 }
 
 func (c *Cache) touchNode(name string) {

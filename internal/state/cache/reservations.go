@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/volume"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -72,6 +73,7 @@ func (c *Cache) reserveOn(unit reservation.Unit, pods []cluster.PodRef, until ti
 		if old, ok := c.reserved.Reserve(reservation.Reservation{Pod: key, UID: e.obj.UID, Unit: unit, Until: until}); ok {
 			c.touchUnit(old.Unit)
 		}
+		c.touchNominee(key)
 		c.settleReservation(e)
 	}
 	c.touchUnit(unit)
@@ -134,7 +136,7 @@ func (c *Cache) missed(r reservation.Reservation) {
 		return
 	}
 	n := c.instance(r.Unit)
-	if n == nil || !n.Initialized || !n.Ready || n.Deleting || !hasRoom(n, e.pod) || c.reserved.Nominated(r.UID, n.Name) {
+	if n == nil || !n.Initialized || !n.Ready || n.Deleting || !c.hasRoom(n, e.pod) || c.reserved.Nominated(r.UID, n.Name) || c.makesVolume(e.obj) {
 		return
 	}
 	c.changes = append(c.changes, Change{Kind: PodMissed, Name: e.pod.Name, Class: e.pod.Class.ID, Detail: intake.Refusal(e.obj)})
@@ -158,13 +160,24 @@ func (c *Cache) instance(unit reservation.Unit) *cluster.Node {
 	return nil
 }
 
-// hasRoom reports whether a node has what a pod asks for beside the pods that are bound to it.
-func hasRoom(n *cluster.Node, pod *cluster.Pod) bool {
+// makesVolume reports whether the scheduler has chosen a node for the pod and waits for a volume that is made there.
+func (c *Cache) makesVolume(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(intake.VolumeClaims(pod), func(name string) bool {
+		claim := c.pvcs.get(pod.Namespace, name)
+		return claim != nil && claim.Spec.VolumeName == "" && claim.Annotations[volume.AnnSelectedNode] != ""
+	})
+}
+
+// hasRoom reports whether a node has what a pod asks for beside the pods that are bound to it or about to be.
+func (c *Cache) hasRoom(n *cluster.Node, pod *cluster.Pod) bool {
 	used := pod.Class.Requests.Clone()
 	for _, p := range n.Pods {
 		if p.Node != "" {
 			used.Add(p.Class.Requests)
 		}
+	}
+	for _, e := range c.coming(n.Name) {
+		used.Add(e.pod.Class.Requests)
 	}
 	for r := range pod.Class.Requests {
 		if used[r] > n.Allocatable[r] {
@@ -178,6 +191,7 @@ func hasRoom(n *cluster.Node, pod *cluster.Pod) bool {
 func (c *Cache) endReservation(uid types.UID) (r reservation.Reservation, ok bool) {
 	if r, ok = c.reserved.End(uid); ok {
 		c.touchUnit(r.Unit)
+		c.touchNominee(r.Pod)
 		c.dirtyWait = true
 	}
 	return r, ok

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/res"
@@ -72,19 +73,16 @@ func driverOf(claim *corev1.PersistentVolumeClaim, look Lookup) string {
 	if claim == nil {
 		return ""
 	}
-	if volume := look.PersistentVolume(claim.Spec.VolumeName); claim.Spec.VolumeName != "" && volume != nil {
+	if pv := look.PersistentVolume(claim.Spec.VolumeName); claim.Spec.VolumeName != "" && pv != nil {
 		switch {
-		case volume.Spec.CSI != nil:
-			return csiDriver(volume.Spec.CSI.Driver)
-		case volume.Spec.AWSElasticBlockStore != nil:
+		case pv.Spec.CSI != nil:
+			return csiDriver(pv.Spec.CSI.Driver)
+		case pv.Spec.AWSElasticBlockStore != nil:
 			return csiDriver(inTreeEBS)
 		}
 		return ""
 	}
-	if claim.Spec.StorageClassName == nil {
-		return ""
-	}
-	class := look.StorageClass(*claim.Spec.StorageClassName)
+	class := look.StorageClass(volume.GetPersistentVolumeClaimClass(claim))
 	if class == nil || class.Provisioner == noProvisioner {
 		return ""
 	}

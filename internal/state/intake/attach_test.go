@@ -51,7 +51,7 @@ func TestPodsBringTheirVolumes(t *testing.T) {
 		return &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}}
 	}
 	look := claims{
-		pvcs: map[string]*corev1.PersistentVolumeClaim{"data-db-0": bound("csi"), "old-db-0": bound("in-tree"), "db-0-scratch": unbound("ebs"),
+		pvcs: map[string]*corev1.PersistentVolumeClaim{"data-db-0": bound("csi"), "old-db-0": bound("in-tree"), "db-0-scratch": unbound("ebs"), "older-db-0": {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: "ebs"}}},
 			"files": unbound("efs"), "local": unbound("local"), "nfs": bound("nfs")},
 		pvs: map[string]*corev1.PersistentVolume{
 			"csi": {Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com"}}}},
@@ -74,6 +74,7 @@ func TestPodsBringTheirVolumes(t *testing.T) {
 		"no volumes that are attached":               {volumes: []corev1.Volume{empty}},
 		"a StatefulSet's claim is the pod's own":     {volumes: []corev1.Volume{claim("data-db-0")}, own: res.List{"ebs.csi.aws.com": 1}},
 		"a plug-in that is a driver now":             {volumes: []corev1.Volume{claim("data-db-0"), claim("old-db-0")}, own: res.List{"ebs.csi.aws.com": 2}},
+		"a claim that names its class by annotation": {volumes: []corev1.Volume{claim("older-db-0")}, own: res.List{"ebs.csi.aws.com": 1}},
 		"an ephemeral volume that is not bound yet":  {volumes: []corev1.Volume{ephemeral}, own: res.List{"ebs.csi.aws.com": 1}},
 		"a claim that others may use":                {volumes: []corev1.Volume{claim("files")}, shared: []cluster.SharedVolume{{Driver: "efs.csi.aws.com", Volume: "ns/files"}}},
 		"the same claim twice is one volume":         {volumes: []corev1.Volume{claim("files"), claim("files")}, shared: []cluster.SharedVolume{{Driver: "efs.csi.aws.com", Volume: "ns/files"}}},

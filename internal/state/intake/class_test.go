@@ -167,6 +167,33 @@ func TestWhatMakesAClass(t *testing.T) {
 	}
 }
 
+// A resize that its node can't take counts no more, of containers and of the pod itself.
+func TestAResizeThatBecomesInfeasibleIsAnotherClass(t *testing.T) {
+	ofPod := func(p *corev1.Pod) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "8")}
+		p.Status.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "2")}
+		p.Status.AllocatedResources = amounts("cpu", "2")
+	}
+	ofContainer := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = amounts("cpu", "8")
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", Resources: &corev1.ResourceRequirements{Requests: amounts("cpu", "2")}, AllocatedResources: amounts("cpu", "2")}}
+	}
+	for name, resize := range map[string]func(*corev1.Pod){"of the pod": ofPod, "of a container": ofContainer} {
+		t.Run(name, func(t *testing.T) {
+			warm, pod := NewCompiler(), basePod()
+			resize(pod)
+			if got := warm.Class(pod, NoLookup{}).Requests["cpu"]; got != 8000 {
+				t.Errorf("%dm cpu while the resize is pending, want 8000m", got)
+			}
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible})
+			got, want := warm.Class(pod, NoLookup{}), NewCompiler().Class(pod, NoLookup{})
+			if got.ID != want.ID || want.Requests["cpu"] != 2000 {
+				t.Errorf("%dm cpu once it is infeasible, and %dm for a process that begins then, want 2000m", got.Requests["cpu"], want.Requests["cpu"])
+			}
+		})
+	}
+}
+
 func TestIdenticalPodsCostOneCompile(t *testing.T) {
 	c := NewCompiler()
 	for i := range 10_000 {
@@ -229,6 +256,7 @@ type world struct {
 	pvs  map[string]*corev1.PersistentVolume
 	scs  map[string]*storagev1.StorageClass
 	ns   map[string]map[string]string
+	host string
 }
 
 func (w world) PersistentVolumeClaim(_, name string) *corev1.PersistentVolumeClaim {
@@ -236,6 +264,7 @@ func (w world) PersistentVolumeClaim(_, name string) *corev1.PersistentVolumeCla
 }
 func (w world) PersistentVolume(name string) *corev1.PersistentVolume { return w.pvs[name] }
 func (w world) StorageClass(name string) *storagev1.StorageClass      { return w.scs[name] }
+func (w world) HasHost(name string) bool                              { return w.host == name }
 func (w world) SelectNamespaces(sel labels.Selector) []string {
 	var out []string
 	for name, l := range w.ns {
@@ -266,23 +295,32 @@ func TestVolumes(t *testing.T) {
 		return c
 	}
 	gone := metav1.NewTime(time.Unix(1, 0))
-	local := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{"h"}}}}}}}}}
-	local.Spec.Local = &corev1.LocalVolumeSource{}
+	onHost := func(host string, source corev1.PersistentVolumeSource) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: source,
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{host}}}}}}}}}
+	}
+	byAnnotation := func(class string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: class}}}
+	}
+	local := corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}
 	w := world{
+		host: "h",
 		pvcs: map[string]*corev1.PersistentVolumeClaim{
-			"in-a": bound("pv-a"), "in-b": bound("pv-b"), "in-ab": bound("pv-ab"), "old": bound("pv-old"), "local": bound("pv-local"), "free": bound("pv-free"),
-			"lost-volume": bound("none"), "wait": unbound("wait"), "wait-ab": unbound("wait-ab"), "at-once": unbound("at-once"), "no-class": unbound(""), "bad-class": unbound("none"),
+			"in-a": bound("pv-a"), "in-b": bound("pv-b"), "in-ab": bound("pv-ab"), "old": bound("pv-old"), "local": bound("pv-local"), "path": bound("pv-path"), "left": bound("pv-left"), "free": bound("pv-free"),
+			"lost-volume": bound("none"), "wait": unbound("wait"), "wait-ab": unbound("wait-ab"), "at-once": unbound("at-once"), "annotated": byAnnotation("wait-ab"), "annotated-bad": byAnnotation("none"), "no-class": unbound(""), "bad-class": unbound("none"),
 			"lost":     {Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}},
 			"going":    {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &gone}},
 			"half":     {Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-a"}},
 			"p-ephvol": mine(bound("pv-b")),
+			"p-ephloc": mine(bound("pv-local")),
 			"p-taken":  bound("pv-b"),
 		},
 		pvs: map[string]*corev1.PersistentVolume{
 			"pv-a": {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("a")}}, "pv-b": {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("b")}},
 			"pv-ab":  {Spec: corev1.PersistentVolumeSpec{NodeAffinity: zones("b", "a")}},
-			"pv-old": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"failure-domain.beta.kubernetes.io/zone": "c__d"}}}, "pv-local": local, "pv-free": {},
+			"pv-old": {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"failure-domain.beta.kubernetes.io/zone": "c__d"}}}, "pv-free": {},
+			"pv-local": onHost("h", local), "pv-left": onHost("left", local), "pv-path": onHost("h", corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{}}),
 		},
 		scs: map[string]*storagev1.StorageClass{
 			"wait": {VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)}, "at-once": {},
@@ -301,7 +339,10 @@ func TestVolumes(t *testing.T) {
 		"a bound claim goes where its volume is":           {claims: []string{"in-a"}, want: "[[" + zone + "a]]"},
 		"a volume without affinity goes anywhere":          {claims: []string{"free"}, want: "[]"},
 		"zone labels of old volumes count":                 {claims: []string{"old"}, want: "[[" + zone + "[c d]]]"},
-		"the host of a local volume does not count":        {claims: []string{"local"}, want: "[]"},
+		"a local volume is on its host only":               {claims: []string{"local"}, want: "[[" + corev1.LabelHostname + " In h]]"},
+		"a folder of a host is there only":                 {claims: []string{"path"}, want: "[[" + corev1.LabelHostname + " In h]]"},
+		"a local volume whose host is gone":                {claims: []string{"left"}, want: "[]", wantProblem: `bound to a local volume on host "left", which is gone; delete the claim`},
+		"an ephemeral local volume is made anew":           {claims: []string{"eph:ephloc"}, want: "[]"},
 		"an unbound claim that waits goes anywhere":        {claims: []string{"wait"}, want: "[]"},
 		"topologies of the class are alternatives":         {claims: []string{"wait-ab"}, want: "[[" + zone + "a] [" + zone + "b]]"},
 		"only alternatives that hold together are kept":    {claims: []string{"wait-ab", "in-b"}, want: "[[" + zone + "b]]"},
@@ -313,6 +354,8 @@ func TestVolumes(t *testing.T) {
 		"a claim that is not bound to the end":             {claims: []string{"half"}, want: "[]", wantProblem: "not bound yet"},
 		"a claim whose class binds at once":                {claims: []string{"at-once"}, want: "[]", wantProblem: "WaitForFirstConsumer"},
 		"a claim without a class":                          {claims: []string{"no-class"}, want: "[]", wantProblem: "storageClassName"},
+		"a claim that names its class by an annotation":    {claims: []string{"annotated"}, want: "[[" + zone + "a] [" + zone + "b]]"},
+		"one whose class does not exist, by an annotation": {claims: []string{"annotated-bad"}, want: "[]", wantProblem: `storage class "none"`},
 		"a claim whose class does not exist":               {claims: []string{"bad-class"}, want: "[]", wantProblem: `storage class "none"`},
 		"an ephemeral volume's claim bears the pod's name": {claims: []string{"eph:ephvol"}, want: "[[" + zone + "b]]"},
 		"an ephemeral volume's claim is not made yet":      {claims: []string{"eph:soon"}, want: "[]", wantProblem: "not made yet"},
@@ -352,6 +395,7 @@ func TestNamespacesOfAffinity(t *testing.T) {
 		"a selector finds by label":                  {selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}, want: []string{"a", "b"}},
 		"list and selector are joined":               {list: []string{"c"}, selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}, want: []string{"a", "b", "c"}},
 		"an empty selector finds all":                {selector: &metav1.LabelSelector{}, want: []string{"a", "b", "c", "ns"}},
+		"a selector that finds none selects no pod":  {selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "z"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := basePod()
@@ -362,8 +406,8 @@ func TestNamespacesOfAffinity(t *testing.T) {
 			if diff := cmp.Diff(want, class.AntiAffinity); diff != "" {
 				t.Error(diff)
 			}
-			if got := fmt.Sprint(class.AntiAffinity[0].Selector.Terms); got != "[app NotIn web]" {
-				t.Errorf("selector %s", got)
+			if got := class.AntiAffinity[0].Selector; (got == nil) != (tt.want == nil) || got != nil && fmt.Sprint(got.Terms) != "[app NotIn web]" {
+				t.Errorf("selector %v", got)
 			}
 		})
 	}

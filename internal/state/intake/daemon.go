@@ -30,13 +30,11 @@ func Daemon(ds *appsv1.DaemonSet, newest *corev1.Pod, compiler *Compiler, look L
 		pod.Spec.InitContainers = limitsAsRequests(pod.Spec.InitContainers)
 		pod.Spec.Tolerations = append(daemonTolerations(pod.Spec.HostNetwork), pod.Spec.Tolerations...)
 	}
-	if len(pod.Spec.ResourceClaims) > 0 {
-		return cluster.Daemon{}, false
-	}
 	pod.Spec.Affinity = templateAffinity(pod.Spec.Affinity, ds.Spec.Template.Spec.Affinity)
 	pod.Spec.NodeSelector = onceRegistered(ds.Spec.Template.Spec.NodeSelector)
 	pod.Spec.NodeName = ""
-	pod.Spec.Volumes = nil // a daemon's volumes don't choose its node
+	pod.Spec.Volumes = nil        // a daemon's volumes don't choose its node
+	pod.Spec.ResourceClaims = nil // which nodes have its devices is not known before they are there
 	return cluster.Daemon{Name: ds.Namespace + "/" + ds.Name, Class: compiler.Class(pod, look)}, true
 }
 

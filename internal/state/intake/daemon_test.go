@@ -10,6 +10,20 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
+// Room is kept for a daemon that asks for devices by claims, as for any other.
+func TestADaemonWithResourceClaimsKeepsItsRoom(t *testing.T) {
+	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "agent"}}
+	ds.Spec.Template.Spec.Containers = []corev1.Container{container("a", amounts("cpu", "500m"))}
+	ds.Spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("admin")}}
+	d, ok := Daemon(ds, nil, NewCompiler(), NoLookup{})
+	if !ok || d.Class.Requests["cpu"] != 500 || d.Class.Unplaceable != "" {
+		t.Errorf("%v, requests %v, unplaceable %q", ok, d.Class.Requests, d.Class.Unplaceable)
+	}
+	if len(ds.Spec.Template.Spec.ResourceClaims) != 1 {
+		t.Error("the DaemonSet was written to")
+	}
+}
+
 // TestADaemonComesToNodesThatGetItsLabelLater: what every node of Kerf's is labelled with once it has joined keeps no daemon from a new one.
 func TestADaemonComesToNodesThatGetItsLabelLater(t *testing.T) {
 	in := func(key, value string) corev1.NodeSelectorRequirement {

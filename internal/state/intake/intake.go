@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Lookup answers what a pod's meaning depends on besides the pod itself. Answers are nil when the object is not known.
@@ -13,6 +14,11 @@ type Lookup interface {
 	PersistentVolumeClaim(namespace, name string) *corev1.PersistentVolumeClaim
 	PersistentVolume(name string) *corev1.PersistentVolume
 	StorageClass(name string) *storagev1.StorageClass
+	// UserOf is the name of a pod with a node, besides that of the UID, that uses the claim and does not end soon; empty where
+	// there is none. Of several it is the first by name.
+	UserOf(namespace, claim string, besides types.UID) string
+	// HasHost reports whether a Node has that value of the label kubernetes.io/hostname.
+	HasHost(name string) bool
 	// SelectNamespaces returns the sorted names of the namespaces whose labels match.
 	SelectNamespaces(labels.Selector) []string
 }
@@ -28,6 +34,12 @@ func (NoLookup) PersistentVolume(string) *corev1.PersistentVolume { return nil }
 
 // StorageClass returns nil.
 func (NoLookup) StorageClass(string) *storagev1.StorageClass { return nil }
+
+// UserOf returns nothing.
+func (NoLookup) UserOf(string, string, types.UID) string { return "" }
+
+// HasHost returns false.
+func (NoLookup) HasHost(string) bool { return false }
 
 // SelectNamespaces returns nil.
 func (NoLookup) SelectNamespaces(labels.Selector) []string { return nil }

@@ -204,6 +204,7 @@ func (k *key) resize(pod *corev1.Pod) {
 	if pod.Status.Resources != nil {
 		k.amounts(pod.Status.Resources.Requests)
 		k.amounts(pod.Status.AllocatedResources)
+		k.flag(infeasible(pod))
 	}
 }
 

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,17 @@ func Pod(pod *corev1.Pod, class *cluster.Class) *cluster.Pod {
 		Daemon:      IsDaemon(pod),
 		Mirror:      IsMirror(pod),
 		Terminating: pod.DeletionTimestamp != nil,
+		Lingers:     lingers(pod),
 	}
+}
+
+// lingering is the grace period above which a terminating pod lingers: a new node is ready in less. Shorter ones end before
+// the scheduler has another node to try.
+const lingering = 2 * time.Minute
+
+func lingers(pod *corev1.Pod) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return pod.DeletionTimestamp != nil && grace != nil && time.Duration(*grace)*time.Second > lingering
 }
 
 // PodRef names the pod.

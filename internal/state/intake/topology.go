@@ -76,11 +76,15 @@ func affinityTerm(pod *corev1.Pod, t corev1.PodAffinityTerm, look Lookup) (clust
 	}
 	sel = mergeLabelKeys(sel, t.MatchLabelKeys, requirement.In, pod.Labels)
 	sel = mergeLabelKeys(sel, t.MismatchLabelKeys, requirement.NotIn, pod.Labels)
-	return cluster.PodAffinity{Key: Key(t.TopologyKey), Selector: sel, Namespaces: termNamespaces(pod.Namespace, t, look)}, nil
+	names := termNamespaces(pod.Namespace, t, look)
+	if len(names) == 0 {
+		sel = nil // no namespace has the labels that are asked for, and no list would mean the pod's own
+	}
+	return cluster.PodAffinity{Key: Key(t.TopologyKey), Selector: sel, Namespaces: names}, nil
 }
 
 // termNamespaces resolves where a term looks: the pod's own namespace when it says nothing; otherwise those that it
-// lists and those that its selector finds (an empty selector finds all).
+// lists and those that its selector finds (an empty selector finds all). It may find none.
 func termNamespaces(own string, t corev1.PodAffinityTerm, look Lookup) []string {
 	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
 		return []string{own}

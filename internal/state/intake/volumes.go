@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
@@ -41,7 +42,9 @@ func volumeTerms(pod *corev1.Pod, look Lookup) (alternatives [][]requirement.Ter
 		var terms [][]requirement.Term
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, look)
+			if problem = usedByAnother(pod, v.PersistentVolumeClaim.ClaimName, look); problem == "" {
+				terms, problem = claimTerms(pod.Namespace, v.PersistentVolumeClaim.ClaimName, false, look)
+			}
 		case v.Ephemeral != nil:
 			terms, problem = ephemeralTerms(pod, v.Name, look)
 		}
@@ -51,6 +54,25 @@ func volumeTerms(pod *corev1.Pod, look Lookup) (alternatives [][]requirement.Ter
 		alternatives = cross(alternatives, terms)
 	}
 	return alternatives, ""
+}
+
+// OnePodOnly reports whether a claim may be used by one pod at a time.
+func OnePodOnly(claim *corev1.PersistentVolumeClaim) bool {
+	return claim != nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod)
+}
+
+// usedByAnother says that a pod without a node waits for a claim that another pod uses. One that ends soon is not waited for: it is
+// gone before a new node is ready.
+//
+// Source: kube-scheduler's volume restrictions plug-in, v1.36.
+func usedByAnother(pod *corev1.Pod, name string, look Lookup) (problem string) {
+	if pod.Spec.NodeName != "" || !OnePodOnly(look.PersistentVolumeClaim(pod.Namespace, name)) {
+		return ""
+	}
+	if user := look.UserOf(pod.Namespace, name, pod.UID); user != "" {
+		return fmt.Sprintf("persistentvolumeclaim %q is in use by pod %q and may be used by one pod only; delete that pod or wait until it has ended", name, user)
+	}
+	return ""
 }
 
 // ephemeralTerms is claimTerms for a generic ephemeral volume, whose claim Kubernetes makes for the pod. A claim of that
@@ -64,10 +86,12 @@ func ephemeralTerms(pod *corev1.Pod, volume string, look Lookup) ([][]requiremen
 	case !metav1.IsControlledBy(claim, pod):
 		return nil, fmt.Sprintf("persistentvolumeclaim %q, which its ephemeral volume %q needs, belongs to something else; delete the claim or rename the pod", name, volume)
 	}
-	return claimTerms(pod.Namespace, name, look)
+	return claimTerms(pod.Namespace, name, true, look)
 }
 
-func claimTerms(namespace, name string, look Lookup) ([][]requirement.Term, string) {
+// claimTerms are the alternatives of one claim. replaced says that a pod which is moved gets another claim, as those of
+// generic ephemeral volumes do.
+func claimTerms(namespace, name string, replaced bool, look Lookup) ([][]requirement.Term, string) {
 	claim := look.PersistentVolumeClaim(namespace, name)
 	what := fmt.Sprintf("persistentvolumeclaim %q", name)
 	switch {
@@ -78,13 +102,13 @@ func claimTerms(namespace, name string, look Lookup) ([][]requirement.Term, stri
 	case claim.Status.Phase == corev1.ClaimLost:
 		return nil, what + " has lost its volume; restore the volume or recreate the claim"
 	case claim.Spec.VolumeName != "":
-		return boundTerms(what, claim, look)
+		return boundTerms(what, claim, replaced, look)
 	default:
 		return unboundTerms(what, claim, look)
 	}
 }
 
-func boundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) ([][]requirement.Term, string) {
+func boundTerms(what string, claim *corev1.PersistentVolumeClaim, replaced bool, look Lookup) ([][]requirement.Term, string) {
 	volume := look.PersistentVolume(claim.Spec.VolumeName)
 	switch {
 	case volume == nil:
@@ -94,9 +118,12 @@ func boundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) (
 	case claim.Annotations[bindCompleted] == "" && claim.Status.Phase != corev1.ClaimBound:
 		return nil, fmt.Sprintf("%s is not bound yet to persistentvolume %q; it is tried again when it is", what, volume.Name)
 	}
-	terms, free := persistentVolumeTerms(volume)
+	terms, free := persistentVolumeTerms(volume, replaced)
 	if free {
 		return nil, ""
+	}
+	if gone := goneHost(volume, terms, look); gone != "" {
+		return nil, fmt.Sprintf("%s is bound to a local volume on host %q, which is gone; delete the claim", what, gone)
 	}
 	if len(terms) == 0 {
 		return nil, fmt.Sprintf("%s is bound to persistentvolume %q, whose node affinity matches no node", what, volume.Name)
@@ -105,8 +132,8 @@ func boundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) (
 }
 
 // persistentVolumeTerms are the alternatives of a volume's node affinity together with its zone labels; free means that
-// any node will do. The host name of a local volume is left out: a pod that is moved gets another volume.
-func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requirement.Term, free bool) {
+// any node will do. The host name of a local volume is left out where a pod that is moved gets another volume.
+func persistentVolumeTerms(volume *corev1.PersistentVolume, replaced bool) (terms [][]requirement.Term, free bool) {
 	labels := zoneLabelTerms(volume.Labels)
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		if len(labels) == 0 {
@@ -114,7 +141,6 @@ func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requireme
 		}
 		return [][]requirement.Term{labels}, false
 	}
-	local := volume.Spec.Local != nil || volume.Spec.HostPath != nil
 	for _, t := range volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
 		if len(t.MatchExpressions) == 0 {
 			continue // matches nothing, or a node by name
@@ -123,7 +149,7 @@ func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requireme
 		if err != nil {
 			continue
 		}
-		if local {
+		if replaced && isLocal(volume) {
 			alternative = slices.DeleteFunc(alternative, func(t requirement.Term) bool { return t.Key == corev1.LabelHostname })
 		}
 		alternative = sortTerms(append(alternative, labels...))
@@ -133,6 +159,49 @@ func persistentVolumeTerms(volume *corev1.PersistentVolume) (terms [][]requireme
 		terms = append(terms, alternative)
 	}
 	return terms, false
+}
+
+// isLocal reports whether the volume is a disk or a folder of one host.
+func isLocal(volume *corev1.PersistentVolume) bool {
+	return volume.Spec.Local != nil || volume.Spec.HostPath != nil
+}
+
+// LocalHosts are the host names that the node affinity of a local volume names; nil for other volumes.
+func LocalHosts(volume *corev1.PersistentVolume) (hosts []string) {
+	if !isLocal(volume) {
+		return nil
+	}
+	terms, _ := persistentVolumeTerms(volume, false)
+	for _, alternative := range terms {
+		hosts = append(hosts, namedHosts(alternative)...)
+	}
+	return hosts
+}
+
+// namedHosts are the host names that an alternative allows, nil where it allows any.
+func namedHosts(alternative []requirement.Term) []string {
+	for _, t := range alternative {
+		if t.Key == corev1.LabelHostname && t.Operator == requirement.In {
+			return t.Values
+		}
+	}
+	return nil
+}
+
+// goneHost is the host of a local volume where no node has one of the host names that its alternatives ask for; empty
+// otherwise.
+func goneHost(volume *corev1.PersistentVolume, terms [][]requirement.Term, look Lookup) (gone string) {
+	if !isLocal(volume) {
+		return ""
+	}
+	for _, alternative := range terms {
+		hosts := namedHosts(alternative)
+		if len(hosts) == 0 || slices.ContainsFunc(hosts, look.HasHost) {
+			return ""
+		}
+		gone = hosts[0]
+	}
+	return gone
 }
 
 // zoneLabelTerms reads the zone and region labels of volumes that older provisioners made; several zones are joined by
@@ -150,12 +219,13 @@ func zoneLabelTerms(labels map[string]string) []requirement.Term {
 }
 
 func unboundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) ([][]requirement.Term, string) {
-	if claim.Spec.StorageClassName == nil || *claim.Spec.StorageClassName == "" {
+	name := volume.GetPersistentVolumeClaimClass(claim)
+	if name == "" {
 		return nil, what + " is not bound and names no storage class; set storageClassName or bind it to a volume"
 	}
-	class := look.StorageClass(*claim.Spec.StorageClassName)
+	class := look.StorageClass(name)
 	if class == nil {
-		return nil, fmt.Sprintf("%s names storage class %q, which does not exist; create it or name another", what, *claim.Spec.StorageClassName)
+		return nil, fmt.Sprintf("%s names storage class %q, which does not exist; create it or name another", what, name)
 	}
 	if class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate {
 		return nil, fmt.Sprintf("%s waits for storage class %q, which binds at once, to bind it; use volumeBindingMode WaitForFirstConsumer or see why the provisioner does not answer", what, class.Name)
