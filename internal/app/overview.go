@@ -125,7 +125,7 @@ func (d *deps) joins(s *cluster.Snapshot) time.Duration {
 func (d *deps) closures() []overview.Closure {
 	out := []overview.Closure{}
 	for _, c := range d.provider.Unavailable() {
-		shown := overview.Closure{Scope: c.Scope, CapacityType: c.CapacityType, Reason: c.Reason, Count: c.Count, Opens: c.Opens.UTC()}
+		shown := overview.Closure{Scope: c.Scope, CapacityType: c.CapacityType, Reason: c.Reason, Count: c.Count, Opens: c.Opens.UTC(), Policy: c.Policy, InstanceTypes: c.InstanceTypes}
 		for _, q := range c.Quotas {
 			shown.Quotas = append(shown.Quotas, quotaInUse(q, d.cache.Snapshot().Nodes))
 		}

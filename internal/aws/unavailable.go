@@ -25,8 +25,8 @@ func (p *Provider) Unavailable() []offering.UnavailableCount {
 
 // launchFailed closes what EC2 could not give: a quota closes its families in the whole region, a lack of addresses the
 // subnet for instances that take as many, a capacity type that the account may not use all of it, a placement group that takes
-// no more instances in a zone that group there, anything else that is exhausted the one pool, in its placement group only if it
-// is in one. What must be fixed, or may be otherwise in a moment, closes nothing.
+// no more instances in a zone that group there, anything else that is exhausted, and what a policy forbids, the one pool, in its
+// placement group only if it is in one. What must be fixed, or may be otherwise in a moment, closes nothing.
 func (p *Provider) launchFailed(f fleet.PoolError) {
 	p.opts.LaunchFailed(f)
 	if f.Reason == awserr.ReasonPlacementGroupFull || f.Reason == awserr.ReasonPlacementGroupElsewhere {
@@ -56,12 +56,17 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 		}
 		p.unavailable.MarkQuota(f.CapacityType, f.InstanceType, p.vcpus(f.InstanceType), f.Quota())
 	default:
-		if f.Class == cloud.Exhausted && f.InstanceType != "" {
-			p.unavailable.MarkPool(offering.Pool{
-				CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Group: f.Group, Partition: f.Partition,
-			}, offering.NoCapacity)
+		switch {
+		case f.Forbidden():
+			p.unavailable.MarkForbidden(poolOf(&f), awserr.Refusal(f.Message, "ec2:RunInstances"))
+		case f.Class == cloud.Exhausted && f.InstanceType != "":
+			p.unavailable.MarkPool(poolOf(&f), offering.NoCapacity)
 		}
 	}
+}
+
+func poolOf(f *fleet.PoolError) offering.Pool {
+	return offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Group: f.Group, Partition: f.Partition}
 }
 
 // sold tells that a pool had an instance.
@@ -99,12 +104,13 @@ func (p *Provider) poolClosed(r *fleet.Request, o *fleet.Override) bool {
 	})
 }
 
-// launchRefused remembers what a NodePool was refused, to ask for it again while its pods wait.
+// launchRefused remembers what a NodePool was refused, to ask for it again while its pods wait. What a policy forbids is asked for
+// again only in its own time.
 func (p *Provider) launchRefused(r *fleet.Request, failures []fleet.PoolError) {
 	var pools []offering.Pool
 	for _, f := range failures {
-		if f.Class == cloud.Exhausted && f.InstanceType != "" && f.ReservationID == "" {
-			pools = append(pools, offering.Pool{CapacityType: f.CapacityType, InstanceType: f.InstanceType, Zone: f.Zone, Group: f.Group, Partition: f.Partition})
+		if f.Class == cloud.Exhausted && f.InstanceType != "" && f.ReservationID == "" && !f.Forbidden() {
+			pools = append(pools, poolOf(&f))
 		}
 	}
 	if len(pools) > 0 {

@@ -216,12 +216,16 @@ func keeper(kind string) string {
 // ErrNoCredentials is that the SDK found nothing to sign calls with; the network is not to blame.
 var ErrNoCredentials = errors.New("no AWS credentials found")
 
+// explainTransport says what to do about an error that no service has answered with. That there are no credentials comes before that time
+// ran out: looking for them is what took it.
 func explainTransport(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	text := err.Error()
+	lacks := strings.Contains(text, "get credentials") || strings.Contains(text, "failed to refresh cached credentials") || strings.Contains(text, "get identity")
+	switch {
+	case !lacks || errors.Is(err, context.Canceled):
 		return err
+	case strings.Contains(text, "EC2 IMDS") || strings.Contains(text, "ec2imds"): // the last place that the SDK looks in
+		return fmt.Errorf("%w: give the service account a role, by EKS Pod Identity or IAM roles for service accounts; pods can't have the role of the instance where the hop limit of its metadata is 1; outside of a pod, set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: %w", ErrNoCredentials, err)
 	}
-	if strings.Contains(err.Error(), "get credentials") || strings.Contains(err.Error(), "failed to refresh cached credentials") || strings.Contains(err.Error(), "get identity") {
-		return fmt.Errorf("%w: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in a pod, give its service account a role: %w", ErrNoCredentials, err)
-	}
-	return err
+	return fmt.Errorf("%w: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; in a pod, give its service account a role: %w", ErrNoCredentials, err)
 }

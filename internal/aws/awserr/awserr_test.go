@@ -1,6 +1,7 @@
 package awserr
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -117,5 +118,36 @@ func TestWrapKeepsTheClassOfAnInnerError(t *testing.T) {
 	err := Wrap("outer", fmt.Errorf("c: %w", inner))
 	if cloud.ClassOf(err) != cloud.Exhausted || !strings.HasPrefix(err.Error(), "outer: c: a: b") {
 		t.Errorf("got %s %v", cloud.ClassOf(err), err)
+	}
+}
+
+// Who finds no credentials is sent to the service account and not to the network, also where the search for them took all the time.
+func TestMissingCredentialsComeBeforeTheTimeThatRanOut(t *testing.T) {
+	call := func(cause string, of error) error {
+		return &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeInstanceTypes", Err: fmt.Errorf("%s%w", cause, of)}
+	}
+	const imds = "get identity: get credentials: failed to refresh cached credentials, no EC2 IMDS role found, operation error ec2imds: GetMetadata, canceled, "
+	for name, tt := range map[string]struct {
+		err     error
+		missing bool
+		says    []string
+	}{
+		"the hop limit of the metadata is 1": {call(imds, context.DeadlineExceeded), true, []string{"service account", "EKS Pod Identity", "IAM roles for service accounts", "hop limit"}},
+		"no metadata":                        {call(imds, errors.New("404")), true, []string{"service account", "hop limit", "AWS_PROFILE"}},
+		"an agent that does not answer":      {call("get identity: get credentials: ", context.DeadlineExceeded), true, []string{"AWS_PROFILE", "service account"}},
+		"a process that ends":                {call(imds, context.Canceled), false, nil},
+		"a service that does not answer":     {call("request send failed, ", context.DeadlineExceeded), false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Wrap("asking", tt.err)
+			if errors.Is(got, ErrNoCredentials) != tt.missing || cloud.ClassOf(got) != cloud.Unavailable || !errors.Is(got, tt.err) {
+				t.Errorf("got %v of class %s; want credentials missing: %t", got, cloud.ClassOf(got), tt.missing)
+			}
+			for _, want := range tt.says {
+				if !strings.Contains(got.Error(), want) {
+					t.Errorf("%v lacks %q", got, want)
+				}
+			}
+		})
 	}
 }

@@ -51,7 +51,9 @@ func Fetch(ctx context.Context, api EC2, products pricing.ProductsAPI, known *ec
 	dropUnlistedZones(u.Offerings, u.Zones)
 	if !pricing.HasPriceList(region) {
 		report.Notes = append(report.Notes, "on-demand prices stay as they were: "+region+" has no Price List API")
-	} else if u.OnDemand, err = pricing.FetchOnDemand(ctx, products, region); err != nil {
+	} else if prices, currency, err := pricing.FetchOnDemand(ctx, products, region); err == nil {
+		u.OnDemand, u.Currency = prices, currency
+	} else {
 		report.Notes = append(report.Notes, "on-demand prices stay as they were: "+err.Error())
 	}
 	if u.Spot, err = pricing.FetchSpot(ctx, api, now); err != nil {

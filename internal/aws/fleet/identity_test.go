@@ -158,6 +158,8 @@ func TestTokensDifferByClaimsAndAttempts(t *testing.T) {
 func TestFailuresAreToldByTheWorst(t *testing.T) {
 	ice := PoolError{Class: cloud.Exhausted, Reason: "InsufficientInstanceCapacity", Code: "InsufficientInstanceCapacity", Message: "no", InstanceType: "m5.large", Zone: "a"}
 	denied := PoolError{Class: cloud.Denied, Reason: "Unauthorized", Code: "UnauthorizedOperation", Message: "you may not"}
+	forbidden := PoolError{Class: cloud.Exhausted, Reason: "Unauthorized", Code: "UnauthorizedOperation", Message: "you may not, with an explicit deny in a service control policy", InstanceType: "m5a.large", Zone: "a"}
+	throttled := PoolError{Class: cloud.Throttled, Reason: "RequestLimitExceeded", Code: "RequestLimitExceeded", InstanceType: "m5.large", Zone: "a"}
 	tests := []struct {
 		name     string
 		failures []PoolError
@@ -167,6 +169,9 @@ func TestFailuresAreToldByTheWorst(t *testing.T) {
 		{"none", nil, cloud.Exhausted, "did not say why"},
 		{"only capacity", []PoolError{ice, ice, ice, ice}, cloud.Exhausted, "InsufficientInstanceCapacity for 4 pools (m5.large in a, m5.large in a, m5.large in a, …): no"},
 		{"capacity and a denial", []PoolError{ice, denied}, cloud.Denied, "UnauthorizedOperation: you may not; InsufficientInstanceCapacity for 1 pools"},
+		{"capacity and a pool that a policy forbids", []PoolError{ice, forbidden}, cloud.Exhausted, "UnauthorizedOperation for 1 pools (m5a.large in a): you may not"},
+		{"its policy is named first", []PoolError{ice, forbidden}, cloud.Exhausted, "missing permission ec2:RunInstances: a service control policy that applies to the controller's role denies it"},
+		{"a forbidden pool and another that may do in a moment", []PoolError{forbidden, throttled}, cloud.Throttled, "RequestLimitExceeded for 1 pools"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

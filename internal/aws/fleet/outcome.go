@@ -34,6 +34,11 @@ type PoolError struct {
 	Code, Message string
 }
 
+// Forbidden reports whether a policy does not let the controller launch from the pool; it may allow others.
+func (f *PoolError) Forbidden() bool {
+	return f.InstanceType != "" && f.Reason == awserr.ReasonUnauthorized
+}
+
 // instancesOf are the instances of a fleet, sorted by id.
 func instancesOf(out *ec2.CreateFleetOutput, c *call) []*Launched {
 	var all []*Launched
@@ -87,6 +92,9 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 			f.Zone, f.ZoneID = r.zoneOf(f.SubnetID, f.Zone)
 			f.ReservationID, f.Demand = r.reservationOf(f.InstanceType, f.Zone), r.demandOf(f.InstanceType, f.Zone)
 		}
+		if f.Forbidden() {
+			f.Class = cloud.Exhausted // of this pool: another try has to ask for others
+		}
 		out[i] = f
 	}
 	return out
@@ -112,7 +120,8 @@ func refusal(r *Request, err error) PoolError {
 }
 
 // worst orders classes by how much they say about a launch that brought nothing: what must be fixed before another try
-// can succeed comes before what may be otherwise in a moment, and both before a mere lack of capacity.
+// can succeed comes before what may be otherwise in a moment, and both before what other pools may have; of that, what a policy
+// forbids comes before a mere lack of capacity.
 var worst = []cloud.ErrorClass{cloud.Denied, cloud.Invalid, cloud.NotFound, cloud.Conflict, cloud.Throttled, cloud.Unavailable, cloud.Exhausted}
 
 // failure is the error of a claim that a fleet brought nothing for.
@@ -123,11 +132,11 @@ func failure(failures []PoolError) error {
 		return out
 	}
 	first := slices.MinFunc(failures, func(a, b PoolError) int {
-		return cmp.Compare(slices.Index(worst, a.Class), slices.Index(worst, b.Class))
+		return cmp.Or(cmp.Compare(slices.Index(worst, a.Class), slices.Index(worst, b.Class)), -boolCompare(a.Forbidden(), b.Forbidden()))
 	})
 	out.Class, out.Reason = first.Class, first.Reason
 	text := summary(failures, first)
-	if first.Class == cloud.Denied && first.Reason != awserr.ReasonCredentialsRefused {
+	if first.Forbidden() || first.Class == cloud.Denied && first.Reason != awserr.ReasonCredentialsRefused {
 		// In front, for conditions are cut.
 		text = awserr.Refusal(first.Message, "ec2:RunInstances") + ": " + text
 	}

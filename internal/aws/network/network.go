@@ -50,6 +50,8 @@ type subnet struct {
 	awsv1.Subnet
 	vpc  string
 	free int
+	// outpost tells that it is a subnet of an Outpost, which has few types and little capacity of its own.
+	outpost bool
 }
 
 // group is a security group as EC2 describes it.

@@ -42,12 +42,38 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b subnet) int { return cmp.Or(cmp.Compare(b.free, a.free), strings.Compare(a.ID, b.ID)) })
+	all, note = withoutOutposts(all, note)
 	var out []awsv1.Subnet
 	for _, s := range all {
 		out = append(out, s.Subnet)
 	}
 	return out, outcome(awsv1.ConditionTypeSubnetsReady, awsv1.ReasonSubnetsNotFound, len(out),
 		fmt.Sprintf("EC2NodeClass %s: spec.subnetSelectorTerms selects no subnet of this account and region; check ids and tags", class.Name), note, nil)
+}
+
+// withoutOutposts leaves out subnets of Outposts in zones where there is another: what an Outpost lacks would count as lacking in the
+// whole zone. note says which.
+func withoutOutposts(all []subnet, note string) ([]subnet, string) {
+	regional := map[string]bool{}
+	for _, s := range all {
+		regional[s.Zone] = regional[s.Zone] || !s.outpost
+	}
+	var left, out []string
+	if note != "" {
+		out = append(out, note)
+	}
+	all = slices.DeleteFunc(all, func(s subnet) bool {
+		without := s.outpost && regional[s.Zone]
+		if without {
+			left = append(left, s.ID)
+		}
+		return without
+	})
+	if len(left) > 0 {
+		slices.Sort(left)
+		out = append(out, "left out, as they are on an Outpost and the class selects other subnets in their zones: "+strings.Join(left, ", "))
+	}
+	return all, strings.Join(out, "; ")
 }
 
 func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, error) {
@@ -65,7 +91,7 @@ func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, erro
 			out = append(out, subnet{
 				vpc:    aws.ToString(s.VpcId),
 				Subnet: awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: aws.ToString(s.AvailabilityZoneId)},
-				free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
+				free:   int(aws.ToInt32(s.AvailableIpAddressCount)), outpost: aws.ToString(s.OutpostArn) != "",
 			})
 		}
 	}

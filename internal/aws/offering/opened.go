@@ -9,21 +9,24 @@ import (
 
 // UnavailableCount counts what is unavailable for the same reason.
 type UnavailableCount struct {
-	// Scope is what is closed: pool, quota, subnet, capacity-type, class, placement-group or zone. CapacityType is empty for the last
-	// three and for a subnet.
+	// Scope is what is closed: pool, policy for a pool that one forbids, quota, subnet, capacity-type, class, placement-group or zone.
+	// CapacityType is empty for the last three and for a subnet.
 	Scope, CapacityType, Reason string
 	Count                       int
 	// Opens is when the first of them may be asked for again.
 	Opens time.Time
 	// Quotas are those that are used up, sorted by name, where the reason is NoQuota.
 	Quotas []Quota
+	// Policy says which policy forbids pools, and InstanceTypes are their types, sorted; where the scope is policy.
+	Policy        string
+	InstanceTypes []string
 }
 
 // Counts are how much is closed, by scope, capacity type and reason.
 func (s *Snapshot) Counts() []UnavailableCount {
 	type kind struct{ scope, capacityType, reason string }
 	count := map[kind]*UnavailableCount{}
-	add := func(n int, scope, capacityType string, c unavailability) {
+	add := func(n int, scope, capacityType string, c unavailability) *UnavailableCount {
 		k := kind{scope, capacityType, c.reason}
 		of := count[k]
 		if of == nil {
@@ -37,9 +40,18 @@ func (s *Snapshot) Counts() []UnavailableCount {
 		if c.quota.Name != "" {
 			of.Quotas = append(of.Quotas, c.quota)
 		}
+		return of
 	}
 	for p, c := range s.pools {
-		add(1, "pool", p.CapacityType, c)
+		if c.reason != Forbidden {
+			add(1, "pool", p.CapacityType, c)
+			continue
+		}
+		of := add(1, "policy", p.CapacityType, c)
+		of.InstanceTypes = append(of.InstanceTypes, p.InstanceType)
+		if of.Policy == "" || c.policy < of.Policy { // one, and the same each time
+			of.Policy = c.policy
+		}
 	}
 	for q, c := range s.quotas {
 		add(1, "quota", q.capacityType, c)
@@ -68,6 +80,8 @@ func (s *Snapshot) Counts() []UnavailableCount {
 	out := make([]UnavailableCount, 0, len(count))
 	for _, c := range count {
 		slices.SortFunc(c.Quotas, func(a, b Quota) int { return cmp.Compare(a.Name, b.Name) })
+		slices.Sort(c.InstanceTypes)
+		c.InstanceTypes = slices.Compact(c.InstanceTypes)
 		out = append(out, *c)
 	}
 	slices.SortFunc(out, func(a, b UnavailableCount) int {

@@ -25,6 +25,7 @@ const (
 	NoQuota      = catalog.OverQuota
 	NoAddresses  = "no free addresses in the zone's subnets"
 	NotPermitted = "capacity type not permitted"
+	Forbidden    = catalog.Forbidden
 	Reclaimed    = "capacity is being reclaimed"
 	NoPrice      = catalog.WithoutPrice
 	NoSubnet     = catalog.WithoutSubnet
@@ -59,6 +60,8 @@ type unavailability struct {
 	minVCPUs int
 	// quota is what is used up, where the reason is NoQuota.
 	quota Quota
+	// policy says which policy it is, where the reason is Forbidden.
+	policy string
 	// retried is set where pods wait for what is closed, early where it was cut short for them; see Retry.
 	retried, early bool
 }
@@ -103,6 +106,11 @@ func (u *Unavailable) MarkPool(p Pool, reason string) {
 		u.mu.Unlock()
 	}
 	mark(u, u.pools, p, unavailability{reason: reason})
+}
+
+// MarkForbidden closes a pool that a policy does not let the controller launch from; policy says which one, and what allows it.
+func (u *Unavailable) MarkForbidden(p Pool, policy string) {
+	mark(u, u.pools, p, unavailability{reason: Forbidden, policy: policy})
 }
 
 // MarkQuota closes all types of the quota group of a type that have at least as many vCPUs. q is the quota.

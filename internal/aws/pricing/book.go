@@ -104,7 +104,7 @@ func (b *Book) RefreshOnDemand(ctx context.Context) error {
 	if b.options.Isolated || !HasPriceList(b.options.Region) {
 		return nil
 	}
-	prices, err := fetchOnDemand(ctx, b.products, b.options.Region)
+	prices, _, err := fetchOnDemand(ctx, b.products, b.options.Region)
 	if err != nil {
 		return err
 	}
@@ -181,10 +181,16 @@ func HasPriceList(region string) bool {
 	return !strings.HasPrefix(region, "us-gov-") && !strings.HasPrefix(region, "us-iso") && !strings.HasPrefix(region, "eu-isoe-")
 }
 
-// Currency is the currency of a region's price list.
-func Currency(region string) string {
-	if strings.HasPrefix(region, "cn-") {
-		return "CNY"
+// currencies are those that a region's price list may be in, the likeliest first.
+func currencies(region string) []string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return []string{"CNY"}
+	case strings.HasPrefix(region, "eusc-"):
+		return []string{"EUR", "USD"} // AWS bills in euro there; what its list is in, the list says
 	}
-	return "USD"
+	return []string{"USD"}
 }
+
+// Currency is the currency of a region's price list, as far as the region tells.
+func Currency(region string) string { return currencies(region)[0] }

@@ -22,19 +22,21 @@ type ProductsAPI interface {
 }
 
 // fetchOnDemand asks for instances of shared tenancy and for bare metal, which the price list keeps apart. Both answers must
-// hold something: half a price list would make the rest of the types unaffordable.
-func fetchOnDemand(ctx context.Context, api ProductsAPI, region string) (map[string]catalog.MicroUSD, error) {
-	out := map[string]catalog.MicroUSD{}
+// hold something: half a price list would make the rest of the types unaffordable. All prices are in one currency.
+func fetchOnDemand(ctx context.Context, api ProductsAPI, region string) (out map[string]catalog.MicroUSD, currency string, _ error) {
+	out = map[string]catalog.MicroUSD{}
+	accepted := currencies(region)
 	for _, q := range []struct{ family, tenancy string }{
 		{"Compute Instance", "Shared"},
 		{"Compute Instance (bare metal)", "Dedicated"},
 	} {
 		found := map[string]catalog.MicroUSD{}
-		if err := fetchFamily(ctx, api, region, q.family, q.tenancy, found); err != nil {
-			return nil, awserr.Wrap(fmt.Sprintf("getting on-demand prices of %q in %s", q.family, region), err)
+		var err error
+		if accepted, err = fetchFamily(ctx, api, region, q.family, q.tenancy, accepted, found); err != nil {
+			return nil, "", awserr.Wrap(fmt.Sprintf("getting on-demand prices of %q in %s", q.family, region), err)
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("getting on-demand prices of %q in %s: the price list has none; the last known prices stay", q.family, region)
+			return nil, "", fmt.Errorf("getting on-demand prices of %q in %s: the price list has none; the last known prices stay", q.family, region)
 		}
 		for name, p := range found {
 			if _, shared := out[name]; !shared {
@@ -42,10 +44,11 @@ func fetchOnDemand(ctx context.Context, api ProductsAPI, region string) (map[str
 			}
 		}
 	}
-	return out, nil
+	return out, accepted[0], nil
 }
 
-func fetchFamily(ctx context.Context, api ProductsAPI, region, family, tenancy string, into map[string]catalog.MicroUSD) error {
+// fetchFamily adds prices in the first currency that the list turns out to be in, and returns that one; accepted where it holds nothing.
+func fetchFamily(ctx context.Context, api ProductsAPI, region, family, tenancy string, accepted []string, into map[string]catalog.MicroUSD) ([]string, error) {
 	filter := func(field, value string) types.Filter {
 		return types.Filter{Type: types.FilterTypeTermMatch, Field: &field, Value: &value}
 	}
@@ -66,16 +69,18 @@ func fetchFamily(ctx context.Context, api ProductsAPI, region, family, tenancy s
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, item := range page.PriceList {
-			name, price, ok := parseProduct(item, Currency(region))
-			if ok {
-				into[name] = price
+			for _, currency := range accepted {
+				if name, price, ok := parseProduct(item, currency); ok {
+					into[name], accepted = price, []string{currency}
+					break
+				}
 			}
 		}
 	}
-	return nil
+	return accepted, nil
 }
 
 // product is the part of a price list item that counts.
@@ -113,15 +118,15 @@ func parseProduct(item, currency string) (string, catalog.MicroUSD, bool) {
 	return "", 0, false
 }
 
-// FetchOnDemand asks the Price List API once for all on-demand prices of a region, in millionths of Currency(region).
-func FetchOnDemand(ctx context.Context, api ProductsAPI, region string) (map[string]int64, error) {
-	prices, err := fetchOnDemand(ctx, api, region)
+// FetchOnDemand asks the Price List API once for all on-demand prices of a region, in millionths of the currency that it returns.
+func FetchOnDemand(ctx context.Context, api ProductsAPI, region string) (out map[string]int64, currency string, _ error) {
+	prices, currency, err := fetchOnDemand(ctx, api, region)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	out := make(map[string]int64, len(prices))
+	out = make(map[string]int64, len(prices))
 	for name, p := range prices {
 		out[name] = int64(p)
 	}
-	return out, nil
+	return out, currency, nil
 }

@@ -159,7 +159,7 @@ func quietly(_ logging.Classification, format string, args ...any) {
 	slog.Debug("the AWS SDK says", "line", fmt.Sprintf(format, args...))
 }
 
-// PricingRegion is the region whose price list service answers for a region.
+// PricingRegion is the region whose price list service answers for a region: one of its own partition, where that has the service.
 //
 // Source: AWS Price List Query API endpoints.
 func PricingRegion(region string) string {
@@ -168,6 +168,8 @@ func PricingRegion(region string) string {
 		return "ap-south-1"
 	case strings.HasPrefix(region, "cn-"):
 		return "cn-northwest-1"
+	case strings.HasPrefix(region, "eusc-"):
+		return "eusc-de-east-1"
 	case strings.HasPrefix(region, "eu-"):
 		return "eu-central-1"
 	}

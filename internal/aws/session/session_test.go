@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/kerf-sh/kerf/internal/aws/pricing"
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 func isolate(t *testing.T) {
@@ -100,9 +103,18 @@ func TestCallsGoToTheEndpointOfTheSettingsAndNameKerf(t *testing.T) {
 }
 
 func TestPricingRegion(t *testing.T) {
-	for region, want := range map[string]string{"us-west-2": "us-east-1", "ap-east-1": "ap-south-1", "cn-north-1": "cn-northwest-1", "eu-west-1": "eu-central-1", "sa-east-1": "us-east-1"} {
+	for region, want := range map[string]string{"us-west-2": "us-east-1", "ap-east-1": "ap-south-1", "cn-north-1": "cn-northwest-1", "eu-west-1": "eu-central-1", "sa-east-1": "us-east-1", "eusc-de-east-1": "eusc-de-east-1"} {
 		if got := PricingRegion(region); got != want {
 			t.Errorf("PricingRegion(%s) = %s, want %s", region, got, want)
+		}
+	}
+}
+
+// The credentials of a partition are worth nothing in another one.
+func TestPricesAreAskedForInTheRegionsOwnPartition(t *testing.T) {
+	for _, p := range partition.All {
+		if at := PricingRegion(p.Longest); pricing.HasPriceList(p.Longest) && partition.Of(at).Name != p.Name {
+			t.Errorf("prices of %s, which is in %s, are asked for in %s, which is in %s", p.Longest, p.Name, at, partition.Of(at).Name)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // of that kind is known.
 type Region struct {
 	Name     string
-	Currency string // USD, CNY
+	Currency string // USD, CNY, EUR
 	Zones    []Zone // sorted by name; at most 32
 
 	// OfferedIn has, by type, bit i set when Zones[i] offers the type.

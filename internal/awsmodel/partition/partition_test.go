@@ -39,3 +39,15 @@ func TestEveryPartitionIsFoundByItsRegionAndItsName(t *testing.T) {
 		t.Errorf("an unknown partition has %s", got)
 	}
 }
+
+func TestEC2HasAnotherNameInChinaOnly(t *testing.T) {
+	for _, p := range partition.All {
+		want := "ec2.amazonaws.com"
+		if p.Name == "aws-cn" {
+			want = "ec2.amazonaws.com.cn"
+		}
+		if got := p.EC2Service(); got != want {
+			t.Errorf("EC2 is called %s in %s, want %s", got, p.Name, want)
+		}
+	}
+}

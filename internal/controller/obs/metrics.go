@@ -147,7 +147,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		CloudErrors:   t.counter("karpenter_cloudprovider_errors_total", "Calls to the cloud that failed, by kind of error.", "controller", "method", "provider", "error"),
 
 		LaunchFailures:       t.counter("karpenter_cloudprovider_instance_launch_failures_total", "Errors of EC2 for an offering, or for a whole request, that could not be launched, by reason. Zone and zone ID are empty for a whole request.", "zone", "zone_id", "capacity_type", "reason"),
-		UnavailableOfferings: t.gauge("kerf_cloud_unavailable", "What Kerf does not launch at the moment because it failed: offerings (type and zone), subnets, whole capacity types, quotas of a group of families in the region, placement groups in a zone, and classes whose instances end as they start.", "scope", "capacity_type", "reason"),
+		UnavailableOfferings: t.gauge("kerf_cloud_unavailable", "What Kerf does not launch at the moment because it failed: offerings (type and zone), those that a policy forbids, subnets, whole capacity types, quotas of a group of families in the region, placement groups in a zone, and classes whose instances end as they start.", "scope", "capacity_type", "reason"),
 
 		InterruptionReceived: t.counter("karpenter_interruption_received_messages_total", "Messages read from the interruption queue.", "message_type"),
 		InterruptionDeleted:  add(t, prometheus.NewCounter(prometheus.CounterOpts{Name: "karpenter_interruption_deleted_messages_total", Help: "Messages deleted from the interruption queue."})),

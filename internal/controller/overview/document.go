@@ -237,6 +237,9 @@ type Closure struct {
 	Opens time.Time `json:"opens,omitzero"`
 	// Quotas are those of the account that are used up, if it is for one.
 	Quotas []Quota `json:"quotas,omitempty"`
+	// Policy says which policy forbids it, and InstanceTypes are what it forbids, where the scope is policy.
+	Policy        string   `json:"policy,omitempty"`
+	InstanceTypes []string `json:"instanceTypes,omitempty"`
 }
 
 // Quota is a quota of the account in the region.

@@ -21,7 +21,9 @@ type want struct {
 // the pools. It is empty where nothing binds them, or the other one can't be had either.
 func (b *behind) instead(short string, wants []want, closures []Closure) string {
 	other := map[string]string{catalog.Spot: catalog.OnDemand, catalog.OnDemand: catalog.Spot}[short]
-	if other == "" || slices.ContainsFunc(closures, func(c Closure) bool { return c.CapacityType == other && c.Scope != scopeOffering }) {
+	if other == "" || slices.ContainsFunc(closures, func(c Closure) bool {
+		return c.CapacityType == other && c.Scope != scopeOffering && c.Scope != scopePolicy
+	}) {
 		return ""
 	}
 	var acts []string

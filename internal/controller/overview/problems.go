@@ -236,12 +236,17 @@ func nodeProblems(d *Document, nodes []*known, troubled map[object]bool) (out []
 }
 
 func names(nodes []*Node) string {
-	var all []string
-	for _, n := range nodes[:min(len(nodes), namedNodes)] {
-		all = append(all, n.Name)
+	all := make([]string, len(nodes))
+	for i, n := range nodes {
+		all[i] = n.Name
 	}
-	text := strings.Join(all, ", ")
-	if more := len(nodes) - namedNodes; more > 0 {
+	return someOf(all)
+}
+
+// someOf names the first few.
+func someOf(all []string) string {
+	text := strings.Join(all[:min(len(all), namedNodes)], ", ")
+	if more := len(all) - namedNodes; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -103,6 +103,17 @@ func TestProblems(t *testing.T) {
 			d:    Document{Closures: []Closure{{Scope: "pool", CapacityType: "spot", Reason: "insufficient capacity", Count: 9}, {Scope: "capacity-type", CapacityType: "spot", Reason: "no role", Count: 1}}},
 			want: []string{"warning LaunchesRefused EC2 capacity-type: EC2 refuses spot launches; no role; kerf doctor"},
 		},
+		"what a policy forbids: the pods that have nothing else follow": {
+			d: Document{
+				Closures: []Closure{{Scope: "policy", CapacityType: "on-demand", Reason: "not permitted by a policy", Count: 4, InstanceTypes: []string{"m5a.large", "m6a.large"}, Policy: "missing permission x: a service control policy denies it"}},
+				Waiting:  []Waiting{{Class: 0, Pod: "a/b", Count: 2, Since: old, Why: "none can be launched now: not permitted by a policy"}},
+			},
+			stuck: map[int]stuck{0: {refused: []plan.Refusal{{CapacityType: "on-demand", Why: "not permitted by a policy"}}}},
+			want: []string{
+				"problem LaunchesRefused EC2 policy: A policy forbids on-demand launches of 2 instance types; m5a.large, m6a.large: missing permission x: a service control policy denies it; Kerf launches other types where the NodePools allow any; leave them out of the NodePools (node.kubernetes.io/instance-type NotIn, karpenter.k8s.aws/instance-family NotIn), or have the policy allow them; kubectl get events -A --field-selector reason=LaunchFailed",
+				"> problem PodsWithoutNode Pod a/b: 2 pods wait and no node is on its way; none can be launched now: not permitted by a policy; kerf explain pod a/b",
+			},
+		},
 		"a limit: 95 of 100 is near, 94 is not": {
 			d: Document{Pools: []Pool{{Name: "p", Limits: map[string]int64{"cpu": 100_000, "memory": 100}, Used: map[string]int64{"cpu": 95_000, "memory": 94}}}},
 			want: []string{

@@ -135,6 +135,9 @@ func asksAgain(service string) string {
 // instead is what makes the pods that wait run on other capacity, if anything does.
 func (c *Closure) refused(instead string) (title, remedy string) {
 	switch kind := strings.TrimSpace(c.CapacityType + " launches"); c.Scope {
+	case scopePolicy:
+		return "A policy forbids " + kind + " of " + counted(len(c.InstanceTypes), "instance type", "instance types"),
+			"leave them out of the NodePools (node.kubernetes.io/instance-type NotIn, karpenter.k8s.aws/instance-family NotIn), or have the policy allow them; kubectl get events -A --field-selector reason=" + events.LaunchFailed
 	case "quota":
 		return "EC2 refuses " + kind + ": " + quotas(len(c.Quotas)), c.raise(instead)
 	case "subnet":
@@ -157,8 +160,11 @@ func quotas(n int) string {
 	return "a quota of the account is reached"
 }
 
-// why says what EC2 refuses for: the quotas that are reached, where it is for some.
+// why says what EC2 refuses for: the policy that forbids it, or the quotas that are reached, where it is for some.
 func (c *Closure) why() string {
+	if c.Scope == scopePolicy {
+		return someOf(c.InstanceTypes) + ": " + c.Policy + "; Kerf launches other types where the NodePools allow any"
+	}
 	if len(c.Quotas) == 0 {
 		return c.Reason
 	}

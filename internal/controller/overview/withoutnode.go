@@ -175,6 +175,9 @@ func (g *group) opens() (at time.Time) {
 // scopeOffering is the scope of closures that are about an instance type in a zone.
 const scopeOffering = "pool"
 
+// scopePolicy is the scope of closures that are about instance types in zones which a policy forbids.
+const scopePolicy = "policy"
+
 // unlaunched is about pods for which room is kept on nodes that can't be launched as long as EC2 does not answer.
 func (f *found) unlaunched(b *behind) {
 	causes := f.known([]object{{kindAWS, "ec2"}})

@@ -57,6 +57,9 @@ const WithoutPrice = "no price"
 // OverQuota is why an offering is unavailable for which a quota of the account is used up.
 const OverQuota = "quota exceeded"
 
+// Forbidden is why an offering is unavailable that a policy does not let the controller launch.
+const Forbidden = "not permitted by a policy"
+
 // WithoutSubnet is why an offering is unavailable in whose zone the node class has no subnet.
 const WithoutSubnet = "no subnet in zone"
 

@@ -84,7 +84,7 @@ func (o *Options) checkCluster() error {
 	if !slices.Contains(Editions(), o.Compat) {
 		errs = append(errs, fmt.Errorf("--compat %q is not one of %s, %s, %s, %s", o.Compat, V032, V032Later, V10, Latest))
 	}
-	if o.Compat == V032 && partition.Of(o.Region).Name == "aws-cn" {
+	if o.Compat == V032 && partition.Of(o.Region).EC2Service() != partition.EC2Service {
 		errs = append(errs, fmt.Errorf("--compat %s lets roles be passed to ec2.amazonaws.com only, which is not what EC2 is called in %s: use --compat %s", V032, o.Region, V032Later))
 	}
 	return errors.Join(errs...)

@@ -5,10 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 // attribute are references that GetAtt takes.
 var attribute = regexp.MustCompile(`^[A-Za-z0-9]+\.[A-Za-z]+$`)
+
+// inChina is the condition on which EC2 has another name.
+const inChina = "InChina"
 
 // CloudFormation is the stack as a template for "aws cloudformation deploy". It fits every partition, region and account,
 // and its one parameter is the cluster's name, so that one file serves many clusters; names that were given in the
@@ -25,9 +30,11 @@ func (s *Stack) CloudFormation() ([]byte, error) {
 			{"MaxLength", s.longestClusterName()},
 			{"AllowedPattern", literal(clusterNames.String())},
 		}}}},
-		{"Resources", s.resources()},
-		{"Outputs", s.outputs()},
 	}
+	if s.NodeRole != nil {
+		top = top.with("Conditions", fields{{inChina, fields{{"Fn::Equals", []any{refPartition, partition.China}}}}})
+	}
+	top = top.with("Resources", s.resources()).with("Outputs", s.outputs())
 	head := fmt.Sprintf(`# The bootstrap stack of cluster %s, in the edition %s, as "kerf stack cloudformation" wrote it.
 # Deploy it with: aws cloudformation deploy --stack-name Karpenter-%[3]s --template-file FILE --capabilities CAPABILITY_NAMED_IAM
 # Spot instances need a role that an account has once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com

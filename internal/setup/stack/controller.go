@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 var launches = []string{"ec2:RunInstances", "ec2:CreateFleet"}
@@ -83,7 +84,7 @@ func tagging(o *Options) iampolicy.Statement {
 // profiles are the statements on instance profiles and the role in them. Reading one is apart, for editions have it in
 // another place.
 func profiles(o *Options) []iampolicy.Statement {
-	services := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
+	services := []string{partition.EC2Service, partition.EC2ServiceChina}
 	if o.Compat == V032 {
 		services = services[:1]
 	}

@@ -16,7 +16,7 @@ import (
 func (s *Stack) expressions() map[string]string {
 	e := map[string]string{
 		"ClusterName": "var.cluster_name", "AWS::Partition": "local.partition", "AWS::Region": "local.region",
-		"AWS::AccountId": "local.account_id", "AWS::URLSuffix": "local.dns_suffix",
+		"AWS::AccountId": "local.account_id", "AWS::URLSuffix": "local.dns_suffix", idEC2: "local.node_principal",
 	}
 	named := func(id, address string, plain string) {
 		e[id], e[id+".Arn"] = address+"."+plain, address+".arn"

@@ -45,6 +45,9 @@ func longForm(n *yaml.Node) (any, error) {
 	case "!GetAtt":
 		resource, attribute, _ := strings.Cut(n.Value, ".")
 		return map[string]any{"Fn::GetAtt": []string{resource, attribute}}, nil
+	case "!If":
+		parts, err := longForm(&yaml.Node{Kind: yaml.SequenceNode, Content: n.Content})
+		return map[string]any{"Fn::If": parts}, err
 	}
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -88,8 +88,8 @@ func foreignIdentity() []Need {
 	}
 	otherRole := "arn:" + refPartition + ":iam::" + refAccount + ":role/KarpenterNodeRole-" + otherRef
 	list := []Need{
-		pass("passing the node role of another cluster", otherRole, "${EC2Service}"),
-		pass("passing an administrator's role", "arn:"+refPartition+":iam::"+refAccount+":role/Admin", "${EC2Service}"),
+		pass("passing the node role of another cluster", otherRole, refEC2),
+		pass("passing an administrator's role", "arn:"+refPartition+":iam::"+refAccount+":role/Admin", refEC2),
 		pass("passing the node role to another service", arnOf(idNodeRole), "lambda.amazonaws.com"),
 		refusal("making a profile without tags", "iam:CreateInstanceProfile", nil, profileARN(refAccount)),
 		refusal("making a profile for another cluster", "iam:CreateInstanceProfile", asking(with(without(profileTags(), tagOwner), "kubernetes.io/cluster/"+otherRef, "owned")), profileARN(refAccount)),

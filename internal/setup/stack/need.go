@@ -168,16 +168,12 @@ func (w Where) resolver() *resolver {
 	if w.Region == elsewhere {
 		elsewhere = "us-west-2"
 	}
-	ec2Service := "ec2.amazonaws.com"
-	if p.Name == "aws-cn" {
-		ec2Service = "ec2.amazonaws.com.cn"
-	}
 	role := cmp.Or(w.ControllerRole, iam+w.Cluster+"-karpenter")
 	return &resolver{values: map[string]string{
 		"ClusterName": w.Cluster, "AWS::Partition": p.Name, "AWS::Region": w.Region, "AWS::AccountId": w.Account, "AWS::URLSuffix": p.Suffix,
 		idNodeRole + ".Arn": cmp.Or(w.NodeRole, iam+"KarpenterNodeRole-"+w.Cluster),
 		idQueue + ".Arn":    cmp.Or(w.Queue, "arn:"+p.Name+":sqs:"+w.Region+":"+w.Account+":"+w.Cluster),
-		"QueueKey.Arn":      w.QueueKey, "ControllerRole.Arn": role, "Session": sessionOf(role), "EC2Service": ec2Service,
+		"QueueKey.Arn":      w.QueueKey, "ControllerRole.Arn": role, "Session": sessionOf(role), idEC2: p.EC2Service(),
 		"Other": "not-" + w.Cluster, "Elsewhere": elsewhere,
 	}}
 }

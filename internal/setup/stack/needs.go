@@ -163,7 +163,7 @@ func profileNeeds() []Need {
 			Feature: featureProfile, Action: "iam:PassRole", Operation: "iam:AddRoleToInstanceProfile, ec2:RunInstances", Kinds: []string{"node role"},
 			Sid: "AllowPassingInstanceRole", Why: "instances run with the node role",
 			Without:   "condition InstanceProfileReady, or ValidationSucceeded where the profile exists, of the EC2NodeClass; condition Launched of the NodeClaim",
-			resources: []string{arnOf(idNodeRole)}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
+			resources: []string{arnOf(idNodeRole)}, context: map[string][]string{"iam:PassedToService": {refEC2}},
 		},
 		drop, end, list,
 	}

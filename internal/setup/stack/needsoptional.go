@@ -65,7 +65,7 @@ func optionalNeeds() []Need {
 	add("--pass-role", func(o *Options) bool { return len(o.PassRoles) > 0 }, Need{
 		Action: "iam:PassRole", Operation: "ec2:CreateFleet, ec2:RunInstances (trial)", Kinds: []string{"role of yours"}, Sid: "AllowPassingUserRoles",
 		Why: "instances run with the role that is in an instance profile of yours", Without: "condition ValidationSucceeded of the EC2NodeClass, reason RunInstancesAuthCheckFailed",
-		resources: []string{passRolesRef}, context: map[string][]string{"iam:PassedToService": {"${EC2Service}"}},
+		resources: []string{passRolesRef}, context: map[string][]string{"iam:PassedToService": {refEC2}},
 	})
 	// Older editions let the controller launch from any template.
 	add("--launch-templates", func(o *Options) bool { return o.LaunchTemplates || !o.tagsByCluster() }, templates...)

@@ -16,7 +16,7 @@ func nodeRole(o *Options) *Role {
 	r := &Role{
 		LogicalID: idNodeRole, Name: cmp.Or(o.NodeRoleName, "KarpenterNodeRole-"+refCluster), Path: o.Path, Boundary: o.PermissionsBoundary,
 		Trust: document(iampolicy.Statement{
-			Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{"ec2." + refSuffix}}, Actions: []string{"sts:AssumeRole"},
+			Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{refEC2}}, Actions: []string{"sts:AssumeRole"},
 		}),
 		Tags: o.tags(),
 	}

@@ -29,7 +29,7 @@ func (s *Stack) resolverFor(region string) *resolver {
 func (s *Stack) resolver(account, region string) *resolver {
 	p := partition.Of(region)
 	v := map[string]string{
-		"ClusterName": s.Options.ClusterName, "AWS::Partition": p.Name, "AWS::Region": region, "AWS::AccountId": account, "AWS::URLSuffix": p.Suffix,
+		"ClusterName": s.Options.ClusterName, "AWS::Partition": p.Name, "AWS::Region": region, "AWS::AccountId": account, "AWS::URLSuffix": p.Suffix, idEC2: p.EC2Service(),
 	}
 	r := &resolver{values: v}
 	iam := "arn:" + p.Name + ":iam::" + account + ":"

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 // File is a file of a directory.
@@ -51,10 +53,15 @@ data "aws_region" "current" {}
 
 locals {
   account_id = data.aws_caller_identity.current.account_id
-  dns_suffix = data.aws_partition.current.dns_suffix
   partition = data.aws_partition.current.partition
   region = data.aws_region.current.id
 `, s.Options.Compat)
+	if len(s.Options.VolumeKeys) > 0 {
+		m.line("dns_suffix = data.aws_partition.current.dns_suffix")
+	}
+	if s.NodeRole != nil {
+		m.line("node_principal = local.partition == %q ? %q : %q", partition.China, partition.EC2ServiceChina, partition.EC2Service)
+	}
 	if s.Options.Compat == Latest {
 		m.line("tags = merge({ %q = var.cluster_name }, var.tags)\n}", tagDiscover)
 	} else {

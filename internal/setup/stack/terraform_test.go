@@ -141,7 +141,7 @@ func (m *parsedModule) environment(s *Stack, region string) *hcl.EvalContext {
 	variables := map[string]cty.Value{
 		"var": cty.ObjectVal(map[string]cty.Value{"cluster_name": cty.StringVal(s.Options.ClusterName)}),
 		"local": cty.ObjectVal(map[string]cty.Value{"partition": cty.StringVal(p.Name), "region": cty.StringVal(region),
-			"account_id": cty.StringVal(testAccount), "dns_suffix": cty.StringVal(p.Suffix)}),
+			"account_id": cty.StringVal(testAccount), "dns_suffix": cty.StringVal(p.Suffix), "node_principal": cty.StringVal(p.EC2Service())}),
 		"aws_cloudwatch_event_rule": cty.ObjectVal(map[string]cty.Value{"this": cty.ObjectVal(rules)}),
 	}
 	for kind, names := range object {

@@ -16,7 +16,11 @@ const (
 	refRegion    = "${AWS::Region}"
 	refAccount   = "${AWS::AccountId}"
 	refSuffix    = "${AWS::URLSuffix}"
+	refEC2       = "${" + idEC2 + "}"
 )
+
+// idEC2 is what EC2 is called in policies; see partition.Partition. It stands alone wherever it is.
+const idEC2 = "EC2Service"
 
 func arnOf(logicalID string) string { return "${" + logicalID + ".Arn}" }
 

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 // fields is an object whose members keep their order.
@@ -87,6 +88,10 @@ func textNode(s string) *yaml.Node {
 	switch {
 	case !reference.MatchString(s):
 		return scalar("!!str", s)
+	case sole && name == idEC2:
+		return &yaml.Node{Kind: yaml.SequenceNode, Tag: "!If", Style: yaml.FlowStyle, Content: []*yaml.Node{
+			scalar("!!str", inChina), scalar("!!str", partition.EC2ServiceChina), scalar("!!str", partition.EC2Service),
+		}}
 	case sole && attribute.MatchString(name):
 		return scalar("!GetAtt", name)
 	case sole:

@@ -13,7 +13,8 @@ type ErrorClass string
 const (
 	// NotFound: the thing does not exist (any more).
 	NotFound ErrorClass = "NotFound"
-	// Exhausted: nothing of what was asked can be had now: capacity, quota or addresses. Ask for something else.
+	// Exhausted: nothing of what was asked can be had now: capacity, quota, addresses, or leave to launch these types.
+	// Ask for something else.
 	Exhausted ErrorClass = "Exhausted"
 	// Throttled: too many calls; RetryAfter says when.
 	Throttled ErrorClass = "Throttled"

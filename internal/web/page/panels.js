@@ -138,7 +138,7 @@ export function panels({ openPod, openNode, openDecision }) {
 const causes = { Empty: 'Empty', Underutilized: 'For less money', Drifted: 'Drifted', Draining: 'Draining', Interruption: 'Interrupted by AWS' };
 const interruptions = { spot: 'Spot instance taken back:', rebalance: 'Likely to be taken back:', reservation: 'Capacity reservation taken back:', maintenance: 'Work is scheduled:', other: 'Interrupted:' };
 
-const scopes = { pool: ['instance type in a zone', 'instance types in their zones'], quota: ['quota'], subnet: ['subnet'], 'capacity-type': ['capacity type'], class: ['EC2NodeClass', 'EC2NodeClasses'], 'placement-group': ['placement group'], zone: ['zone'] };
+const scopes = { pool: ['instance type in a zone', 'instance types in their zones'], policy: ['instance type in a zone', 'instance types in their zones'], quota: ['quota'], subnet: ['subnet'], 'capacity-type': ['capacity type'], class: ['EC2NodeClass', 'EC2NodeClasses'], 'placement-group': ['placement group'], zone: ['zone'] };
 
 /** The figures at the top. */
 export function figures() {

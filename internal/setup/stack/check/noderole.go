@@ -7,6 +7,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 const maxRoleName = 64
@@ -102,7 +103,7 @@ func (c *Comparison) nodeGrants(base Finding, n iampolicy.Named) {
 	for _, call := range []iampolicy.Call{
 		{Action: "iam:CreateUser", Resource: where.Global("iam", "user/another")},
 		{Action: "iam:AttachRolePolicy", Resource: where.Global("iam", "role/another")},
-		{Action: "iam:PassRole", Resource: where.Global("iam", "role/another"), Context: iampolicy.Context{"iam:passedtoservice": {"ec2.amazonaws.com"}}},
+		{Action: "iam:PassRole", Resource: where.Global("iam", "role/another"), Context: iampolicy.Context{"iam:passedtoservice": {partition.EC2Service}}},
 		{Action: "sts:AssumeRole", Resource: where.Global("iam", "role/another")},
 		{Action: "ec2:TerminateInstances", Resource: where.ARN("ec2", "instance/i-0another")},
 		{Action: "kms:Decrypt", Resource: where.ARN("kms", "key/another")},
@@ -132,7 +133,7 @@ func (c *Comparison) nodeTrust(base Finding) {
 		return iampolicy.Evaluate(iampolicy.Call{Caller: caller, Action: "sts:AssumeRole", Resource: r.ARN, Context: iampolicy.Context{}},
 			iampolicy.Policies{Resource: r.Trust, ResourceOnly: true, ResourceOwner: c.Found.AccountID}).OK()
 	}
-	ok := ask(iampolicy.Caller{Service: service, Account: c.Found.AccountID}) || ask(iampolicy.Caller{Service: "ec2.amazonaws.com", Account: c.Found.AccountID})
+	ok := ask(iampolicy.Caller{Service: service, Account: c.Found.AccountID}) || ask(iampolicy.Caller{Service: partition.EC2Service, Account: c.Found.AccountID})
 	if !ok {
 		f := base
 		f.Severity, f.What = Missing, "its trust policy does not let "+service+" take it"
@@ -149,7 +150,7 @@ func (c *Comparison) nodeTrust(base Finding) {
 		c.add(f)
 	}
 	base.Action = "sts:AssumeRole"
-	c.reportOutsiders(base, Outsiders(r.Trust, c.Found.AccountID, service, "ec2.amazonaws.com"), "take it",
+	c.reportOutsiders(base, Outsiders(r.Trust, c.Found.AccountID, service, partition.EC2Service), "take it",
 		"they act as a node", "allow sts:AssumeRole for the service "+service+" alone")
 }
 

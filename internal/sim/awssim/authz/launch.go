@@ -329,7 +329,7 @@ func (c *call) passed(role, service, forARN, same string) check {
 }
 
 // ec2Service is the service principal of EC2, which China names in its own way.
-func (c *call) ec2Service() string { return "ec2." + partition.SuffixOf(c.w.Partition()) }
+func (c *call) ec2Service() string { return partition.Of(c.w.Region()).EC2Service() }
 
 func tagsOf(specs []world.TagSpecification, kind string) map[string]string {
 	var out map[string]string
