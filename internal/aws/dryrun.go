@@ -111,7 +111,7 @@ func (p *Provider) try(class *awsv1.EC2NodeClass, steps []trial) (f verdict, unt
 		until = p.now().Add(retryDryRun)
 		e, _ := errors.AsType[*cloud.Error](err)
 		switch {
-		case e == nil, e.Class == cloud.Unavailable, e.Class == cloud.Throttled:
+		case e == nil, awserr.Unanswered(err):
 			f.Unknown = true
 		case e.Class == cloud.NotFound:
 			f.missing = true

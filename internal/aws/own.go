@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
@@ -204,7 +205,7 @@ func (p *Provider) ownRefused(own *awsv1.LaunchTemplate, err error) error {
 		p.own.Forget()
 		return &cloud.Error{Op: "launching", Class: cloud.ClassNotReady, Reason: awsv1.ReasonLaunchTemplateNotFound,
 			Err: fmt.Errorf("launch template %s (%s), version %d, is not there any more: %w", own.Name, own.ID, own.Version, err)}
-	case ok && e.Class == cloud.Denied:
+	case ok && awserr.LacksPermission(e):
 		return &cloud.Error{Op: e.Op, Class: e.Class, Reason: e.Reason, RetryAfter: e.RetryAfter, Err: fmt.Errorf("%w%s", e.Err, owntemplate.Hint)}
 	}
 	return err

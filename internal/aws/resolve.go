@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
@@ -93,7 +94,7 @@ func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass
 	}
 	e, ok := errors.AsType[*cloud.Error](err)
 	f.Message = fmt.Sprintf("EC2NodeClass %q: %v", class.Name, err)
-	if ok && (e.Class == cloud.Invalid || e.Class == cloud.Denied) {
+	if ok && (e.Class == cloud.Invalid || awserr.LacksPermission(err)) {
 		f.Reason = e.Reason
 		// Karpenter leaves the condition Unknown as long as a profile could not be had. One that was there and is lost is
 		// known to be: instances would start and never join.
@@ -133,7 +134,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	cluster, err := p.clusterInput(ctx, class)
 	if err != nil {
 		f := no(awsv1.ReasonClusterCIDRResolutionFailed, "EC2NodeClass %q: %v", class.Name, err)
-		f.Unknown = cloud.ClassOf(err) == cloud.Unavailable || cloud.ClassOf(err) == cloud.Throttled
+		f.Unknown = awserr.Unanswered(err)
 		return f
 	}
 	template, err := p.probeTemplate(resolved, cluster)

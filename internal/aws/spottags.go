@@ -2,14 +2,13 @@ package aws
 
 import (
 	"context"
-	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
-	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // learnSpotTags finds out whether the controller may tag the requests of spot instances. Policies of editions before v1
@@ -17,10 +16,7 @@ import (
 func (p *Provider) learnSpotTags(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) {
 	denied := func(tagged bool) (bool, error) {
 		err := p.trySpot(ctx, class, t, tagged)
-		if e, ok := errors.AsType[*cloud.Error](err); ok && e.Class == cloud.Denied {
-			return true, err
-		}
-		return false, err
+		return awserr.LacksPermission(err), err
 	}
 	with, cause := denied(true)
 	if !with {
