@@ -137,7 +137,8 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 		f.Unknown = awserr.Unanswered(err)
 		return f
 	}
-	template, err := p.probeTemplate(resolved, cluster)
+	probes, unknown := p.probes(ctx, resolved)
+	template, err := p.probeTemplate(resolved, cluster, probes[0].image)
 	if err != nil {
 		reason := awsv1.ReasonSpecInvalid
 		if e, ok := errors.AsType[*cloud.Error](err); ok && e.Reason != "" {
@@ -151,7 +152,16 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	if p.opts.DisableDryRun || p.opts.ReadOnly {
 		return cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
 	}
-	return p.dryRuns(ctx, resolved, template)
+	if unknown != nil {
+		return typesUnknown(class, unknown)
+	}
+	return p.dryRuns(ctx, resolved, template, probes)
+}
+
+// typesUnknown is the finding while it is not known which types a class can be tried with.
+func typesUnknown(class *awsv1.EC2NodeClass, err error) cloud.Finding {
+	return cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, Unknown: true, Reason: reasonTypes,
+		Message: fmt.Sprintf("EC2NodeClass %q could not be tried, as it is not known with which instance types: %v", class.Name, err)}
 }
 
 // dependencies is the finding while something that the class selects is not there.
@@ -175,12 +185,12 @@ func dependencies(findings []cloud.Finding) (cloud.Finding, bool) {
 }
 
 // probeTemplate is a template like those that instances of the class are launched from, for checking.
-func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Cluster) (*launchtemplate.Template, error) {
+func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Cluster, image string) (*launchtemplate.Template, error) {
 	data, err := userdata.Build(userdataInput(class, cluster, nil, nil, 0))
 	if err != nil {
 		return nil, err
 	}
 	in := p.templateInput(class, cluster, launchtemplate.Tags(class, p.clusterTag(), ""), data)
-	in.ImageID = p.probe(class).image
+	in.ImageID = image
 	return launchtemplate.Build(in)
 }
