@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/calls"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
@@ -37,7 +38,7 @@ func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 		return nil, err
 	}
 	o.ForeignInstances, o.LaunchFailed, o.InterruptionQueue, o.DisableDryRun = d.foreign, d.launchFailed, d.InterruptionQueue, d.DisableDryRun
-	o.Overlays, o.PricesSeen = d.overlays, d.pricesSeen
+	o.Overlays, o.PricesSeen, o.NodePools = d.overlays, d.pricesSeen, d.nodePools
 	o.Joined, o.TerminateFailed = d.metrics.AWS.Batch, d.metrics.AWS.TerminationFailed
 	o.UserData = func(class string, bytes int) { d.metrics.AWS.UserDataBytes.WithLabelValues(class).Set(float64(bytes)) }
 	if d.PodDensity == settings.NetworkDensity {
@@ -48,6 +49,13 @@ func launchingProvider(ctx context.Context, d *deps) (*aws.Provider, error) {
 		o.PodNetwork = network.settings
 	}
 	return aws.New(s, o)
+}
+
+// nodePools are those in the informers' cache, which is waited for.
+func (d *deps) nodePools(ctx context.Context) ([]karpv1.NodePool, error) {
+	var list karpv1.NodePoolList
+	err := d.GetClient().List(ctx, &list, client.UnsafeDisableDeepCopy)
+	return list.Items, err
 }
 
 // providerOptions are those of every provider, whether it launches or only reads.

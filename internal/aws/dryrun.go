@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,16 +33,21 @@ type checks struct {
 }
 
 type check struct {
-	template string // name, which is a hash of all that the class resolves to
+	template string   // name, which is a hash of all that the class resolves to
+	types    []string // that were to be tried
+	passed   string   // the one of them that was not refused, empty if all were
 	finding  cloud.Finding
 	until    time.Time
 }
 
-func (c *checks) get(class *awsv1.EC2NodeClass, template string, now time.Time) (cloud.Finding, bool) {
+// get gives what came of the last trials. They count as long as the type that passed is one that would be tried now; after a refusal, as
+// long as the same types would be.
+func (c *checks) get(class *awsv1.EC2NodeClass, template string, probes []probe, now time.Time) (cloud.Finding, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.known[classKey(class)]
-	return k.finding, ok && k.template == template && now.Before(k.until)
+	present := names(probes)
+	return k.finding, ok && k.template == template && now.Before(k.until) && (slices.Contains(present, k.passed) || slices.Equal(present, k.types))
 }
 
 func (c *checks) put(class *awsv1.EC2NodeClass, k check) {
@@ -61,22 +67,27 @@ func (c *checks) forget(class *awsv1.EC2NodeClass) {
 
 // dryRuns asks EC2 whether it would let us launch instances of the class: whether the permissions are there, and whether
 // what the class selects fits together.
-func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) cloud.Finding {
-	if f, ok := p.checks.get(class, t.Name, p.now()); ok {
+func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, probes []probe) cloud.Finding {
+	if f, ok := p.checks.get(class, t.Name, probes, p.now()); ok {
 		return f
 	}
-	f, until := p.try(class, []trial{
+	k := check{template: t.Name, types: names(probes)}
+	f := p.try(class, &k, probes, []trial{
 		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed, func() error { return p.templates.Ensure(ctx, t) }},
-		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error { return p.tryFleet(ctx, class, t) }},
-		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed, func() error { return p.tryRun(ctx, class, t) }},
+		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error {
+			return withEach(probes, func(x *probe) error { return p.tryFleet(ctx, class, t, x) })
+		}},
+		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed, func() error {
+			return withEach(probes, func(x *probe) error { return p.tryRun(ctx, class, t, x) })
+		}},
 	})
 	if f.OK {
-		p.learnSpotTags(ctx, class, t)
+		p.learnSpotTags(ctx, class, t, &probes[0])
 	}
 	if !f.OK && f.missing {
 		p.templates.Forget(t.Name)
 	}
-	p.checks.put(class, check{template: t.Name, finding: f.Finding, until: until})
+	p.checks.put(class, k)
 	return f.Finding
 }
 
@@ -93,10 +104,10 @@ type verdict struct {
 	denied  bool
 }
 
-// try makes trials up to the first that fails, and says how long the outcome is worth something.
-func (p *Provider) try(class *awsv1.EC2NodeClass, steps []trial) (f verdict, until time.Time) {
+// try makes trials up to the first that fails, and notes in k the outcome and how long it is worth something.
+func (p *Provider) try(class *awsv1.EC2NodeClass, k *check, probes []probe, steps []trial) (f verdict) {
 	f.Finding = cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
-	until = p.now().Add(trustDryRun)
+	until := p.now().Add(trustDryRun)
 	for _, s := range steps {
 		err := s.try()
 		if err == nil {
@@ -111,7 +122,7 @@ func (p *Provider) try(class *awsv1.EC2NodeClass, steps []trial) (f verdict, unt
 		until = p.now().Add(retryDryRun)
 		e, _ := errors.AsType[*cloud.Error](err)
 		switch {
-		case e == nil, e.Class == cloud.Unavailable, e.Class == cloud.Throttled:
+		case e == nil, awserr.Unanswered(err):
 			f.Unknown = true
 		case e.Class == cloud.NotFound:
 			f.missing = true
@@ -124,10 +135,14 @@ func (p *Provider) try(class *awsv1.EC2NodeClass, steps []trial) (f verdict, unt
 		}
 		break
 	}
-	return f, until
+	k.finding, k.until = f.Finding, until
+	if f.OK {
+		k.passed = string(probes[0].instanceType)
+	}
+	return f
 }
 
-func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {
+func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, x *probe) error {
 	tags := launchtemplate.Tags(class, p.clusterTag(), "")
 	in := &ec2.CreateFleetInput{
 		DryRun: new(true),
@@ -138,29 +153,30 @@ func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *l
 		LaunchTemplateConfigs: []types.FleetLaunchTemplateConfigRequest{{
 			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: &t.Name, Version: new("$Latest")},
 			Overrides: []types.FleetLaunchTemplateOverridesRequest{{
-				SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probe(class).instanceType,
+				SubnetId: &class.Status.Subnets[0].ID, InstanceType: x.instanceType, ImageId: x.imageID(),
 			}},
 		}},
 		TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeFleet),
 	}
 	_, err := p.session.EC2.CreateFleet(ctx, in)
-	return dryRunError("dry run of CreateFleet", err)
+	return dryRunError(fmt.Sprintf("dry run of CreateFleet for %s", x.instanceType), err)
 }
 
 // tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network. One
 // subnet that works is enough.
-func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) error {
+func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, x *probe) error {
 	tags := launchtemplate.Tags(class, p.clusterTag(), "")
 	var first error
 	for i := range class.Status.Subnets {
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
-			InstanceType:      p.probe(class).instanceType,
+			InstanceType:      x.instanceType,
+			ImageId:           x.imageID(),
 			NetworkInterfaces: probeInterfaces(t, class.Status.Subnets[i].ID),
 			TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
-		if err = dryRunError("dry run of RunInstances in "+class.Status.Subnets[i].ID, err); err == nil {
+		if err = dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, class.Status.Subnets[i].ID), err); err == nil {
 			return nil
 		}
 		if first == nil {

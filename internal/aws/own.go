@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
@@ -113,30 +114,39 @@ func (p *Provider) validateOwn(ctx context.Context, class *awsv1.EC2NodeClass, r
 		f.OK = true
 		return f
 	}
-	return p.ownDryRuns(ctx, resolved)
+	probes, err := p.probes(ctx, resolved)
+	if err != nil {
+		return typesUnknown(class, err)
+	}
+	return p.ownDryRuns(ctx, resolved, probes)
 }
 
 // ownDryRuns are the dry runs for a user's own template.
-func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass) cloud.Finding {
+func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, probes []probe) cloud.Finding {
 	key := class.Status.LaunchTemplate.Ref() + " " + strconv.FormatInt(class.Generation, 10)
 	for _, s := range class.Status.Subnets {
 		key += " " + s.ID
 	}
-	if f, ok := p.checks.get(class, key, p.now()); ok {
+	if f, ok := p.checks.get(class, key, probes, p.now()); ok {
 		return f
 	}
-	f, until := p.try(class, []trial{
-		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error { return p.tryOwnFleet(ctx, class) }},
-		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed, func() error { return p.tryOwnRun(ctx, class) }},
+	k := check{template: key, types: names(probes)}
+	f := p.try(class, &k, probes, []trial{
+		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error {
+			return withEach(probes, func(x *probe) error { return p.tryOwnFleet(ctx, class, x) })
+		}},
+		{"RunInstances", awsv1.ReasonRunInstancesAuthCheckFailed, func() error {
+			return withEach(probes, func(x *probe) error { return p.tryOwnRun(ctx, class, x) })
+		}},
 	})
 	if f.denied {
-		f.Message += owntemplate.Hint
+		k.finding.Message += owntemplate.Hint
 	}
-	p.checks.put(class, check{template: key, finding: f.Finding, until: until})
-	return f.Finding
+	p.checks.put(class, k)
+	return k.finding
 }
 
-func (p *Provider) tryOwnFleet(ctx context.Context, class *awsv1.EC2NodeClass) error {
+func (p *Provider) tryOwnFleet(ctx context.Context, class *awsv1.EC2NodeClass, x *probe) error {
 	own := class.Status.LaunchTemplate
 	_, err := p.session.EC2.CreateFleet(ctx, &ec2.CreateFleetInput{
 		DryRun: new(true),
@@ -148,25 +158,25 @@ func (p *Provider) tryOwnFleet(ctx context.Context, class *awsv1.EC2NodeClass) e
 			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
 				LaunchTemplateId: new(own.ID), Version: new(strconv.FormatInt(own.Version, 10)),
 			},
-			Overrides: []types.FleetLaunchTemplateOverridesRequest{{SubnetId: &class.Status.Subnets[0].ID, InstanceType: p.probe(class).instanceType}},
+			Overrides: []types.FleetLaunchTemplateOverridesRequest{{SubnetId: &class.Status.Subnets[0].ID, InstanceType: x.instanceType}},
 		}},
 		TagSpecifications: tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeFleet),
 	})
-	return dryRunError("dry run of CreateFleet", err)
+	return dryRunError(fmt.Sprintf("dry run of CreateFleet for %s", x.instanceType), err)
 }
 
-func (p *Provider) tryOwnRun(ctx context.Context, class *awsv1.EC2NodeClass) error {
+func (p *Provider) tryOwnRun(ctx context.Context, class *awsv1.EC2NodeClass, x *probe) error {
 	own := class.Status.LaunchTemplate
 	var first error
 	for i := range class.Status.Subnets {
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateId: new(own.ID), Version: new(strconv.FormatInt(own.Version, 10))},
-			InstanceType:      p.probe(class).instanceType,
+			InstanceType:      x.instanceType,
 			SubnetId:          &class.Status.Subnets[i].ID,
 			TagSpecifications: tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
-		if err = dryRunError("dry run of RunInstances in "+class.Status.Subnets[i].ID, err); err == nil {
+		if err = dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, class.Status.Subnets[i].ID), err); err == nil {
 			return nil
 		}
 		if first == nil {
@@ -204,7 +214,7 @@ func (p *Provider) ownRefused(own *awsv1.LaunchTemplate, err error) error {
 		p.own.Forget()
 		return &cloud.Error{Op: "launching", Class: cloud.ClassNotReady, Reason: awsv1.ReasonLaunchTemplateNotFound,
 			Err: fmt.Errorf("launch template %s (%s), version %d, is not there any more: %w", own.Name, own.ID, own.Version, err)}
-	case ok && e.Class == cloud.Denied:
+	case ok && awserr.LacksPermission(e):
 		return &cloud.Error{Op: e.Op, Class: e.Class, Reason: e.Reason, RetryAfter: e.RetryAfter, Err: fmt.Errorf("%w%s", e.Err, owntemplate.Hint)}
 	}
 	return err

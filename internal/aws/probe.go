@@ -1,68 +1,194 @@
 package aws
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/image"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // probe is a type that the class can run and the image that it boots, for dry runs, which need both.
 type probe struct {
 	instanceType types.InstanceType
 	image        string
+	ownImage     bool // whether the image is another than that of the first probe, which is the template's
 }
+
+// imageID is the image that a dry run has to name, nil where the template names it.
+func (x *probe) imageID() *string {
+	if x.ownImage {
+		return &x.image
+	}
+	return nil
+}
+
+// maxProbes is how many types are tried before a permission is said to be missing. Policies that allow some types name families, so each
+// is of another one. Three cost little where nothing may be launched at all: the calls are made anew each retryDryRun.
+const maxProbes = 3
 
 // usualProbes are tried first: whoever wants something unusual is told of the unusual type in what EC2 says.
 var usualProbes = []types.InstanceType{types.InstanceTypeM5Large, types.InstanceTypeM6gLarge}
 
-// probe chooses an ordinary type, or the smallest there is where the class asks for what those lack; one with accelerators, whose
-// images ask for more of the disk than others, only where there is no other. The image is the type's: those of a class are for several
-// architectures, in no order of theirs.
-func (p *Provider) probe(class *awsv1.EC2NodeClass) probe {
-	usual := probe{types.InstanceTypeM5Large, ""}
+// probes chooses the types that dry runs are made with, in the order in which they are tried; there is at least one. NodePools that
+// reference the class say which: a policy may allow no others. Without such NodePools, and where they allow nothing that the class can
+// run, it is one type of all. Ordinary types come first, then the smallest; those with accelerators, whose images ask for more of the
+// disk than others, last. The image is the type's: those of a class are for several architectures, in no order of theirs.
+//
+// Errors: the NodePools or the types that they allow are not known.
+func (p *Provider) probes(ctx context.Context, class *awsv1.EC2NodeClass) ([]probe, error) {
+	usual := probe{instanceType: types.InstanceTypeM5Large}
 	if len(class.Status.AMIs) > 0 {
 		usual.image = class.Status.AMIs[0].ID
 		if slices.ContainsFunc(class.Status.AMIs[0].Requirements, func(r corev1.NodeSelectorRequirement) bool { return slices.Contains(r.Values, "arm64") }) {
 			usual.instanceType = types.InstanceTypeM6gLarge
 		}
 	}
+	pools, err := p.poolDemands(ctx, class)
 	s := p.discovery.Snapshot()
+	if err == nil && s == nil && len(pools) > 0 {
+		err = p.Warm(ctx)
+		s = p.discovery.Snapshot()
+	}
+	if err != nil {
+		return []probe{usual}, err
+	}
 	config, err := instancetype.ConfigOf(class, p.shapeOptions(class))
 	if s == nil || err != nil {
-		return usual
+		return []probe{usual}, nil //nolint:nilerr // what is wrong with the class was said before
 	}
-	// with is the probe with a type; ok is false if the class can't run it.
-	with := func(t *ec2facts.Type) (out probe, ok bool) {
-		if g := class.Status.PlacementGroup; g != nil && !slices.Contains(t.PlacementStrategies, g.Strategy) {
-			return out, false
+	order := simplest(s)
+	if len(pools) > 0 {
+		if out := choose(class, s, config, order, pools, maxProbes); len(out) > 0 {
+			return out, nil
 		}
-		shape := instancetype.NewShape(t, nil, config)
-		boots, ok := image.For(class.Status.AMIs, shape.Type.Requirements)
-		return probe{types.InstanceType(t.Name), boots.ID}, ok && shape.Refused == ""
 	}
+	if out := choose(class, s, config, order, nil, 1); len(out) > 0 {
+		return out, nil
+	}
+	return []probe{usual}, nil
+}
+
+// poolDemands are the requirements of each NodePool that references the class, none where trials are not made.
+func (p *Provider) poolDemands(ctx context.Context, class *awsv1.EC2NodeClass) ([][]requirement.Term, error) {
+	if p.opts.NodePools == nil || p.opts.DisableDryRun || p.opts.ReadOnly {
+		return nil, nil
+	}
+	pools, err := p.opts.NodePools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading NodePools: %w", err)
+	}
+	var out [][]requirement.Term
+	for i := range pools {
+		ref := pools[i].Spec.Template.Spec.NodeClassRef
+		if intake.IsManaged(ref) && ref.Name == class.Name && pools[i].DeletionTimestamp == nil {
+			out = append(out, intake.Pool(&pools[i], class, nil).Requirements)
+		}
+	}
+	return out, nil
+}
+
+// choose takes the first types of an order that the class can run and one of the pools allows, each of another family; all types are
+// allowed where pools is nil.
+func choose(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, config instancetype.Config, order []int, pools [][]requirement.Term, most int) []probe {
+	var out []probe
+	families := map[string]bool{}
+	for _, i := range order {
+		t := &s.Types[i]
+		family, _ := ec2facts.SplitName(t.Name)
+		if g := class.Status.PlacementGroup; families[family] || g != nil && !slices.Contains(t.PlacementStrategies, g.Strategy) {
+			continue
+		}
+		if !slices.Contains(usualProbes, types.InstanceType(t.Name)) && !inZones(s.Zones[i], class.Status.Subnets) {
+			continue
+		}
+		shape := instancetype.NewShape(t, s.Zones[i], config)
+		boots, ok := image.For(class.Status.AMIs, shape.Type.Requirements)
+		if !ok || shape.Refused != "" || pools != nil && !allowed(class, &shape, pools) {
+			continue
+		}
+		families[family] = true
+		out = append(out, probe{types.InstanceType(t.Name), boots.ID, len(out) > 0 && boots.ID != out[0].image})
+		if len(out) == most {
+			break
+		}
+	}
+	return out
+}
+
+// allowed reports whether one of the pools allows a type in a zone in which the class has a subnet.
+func allowed(class *awsv1.EC2NodeClass, shape *instancetype.Shape, pools [][]requirement.Term) bool {
+	return slices.ContainsFunc(class.Status.Subnets, func(sub awsv1.Subnet) bool {
+		return slices.Contains(shape.Zones, sub.Zone) && slices.ContainsFunc(pools, func(demands []requirement.Term) bool {
+			return fleet.Allows(demands, &shape.Type, sub.Zone, sub.ZoneID)
+		})
+	})
+}
+
+// simplest is the order in which types are chosen for trials.
+func simplest(s *instancetype.Snapshot) []int {
+	var usual, others []int
 	for _, name := range usualProbes {
 		if i, ok := s.Find(string(name)); ok {
-			if out, ok := with(&s.Types[i]); ok {
-				return out
-			}
+			usual = append(usual, i)
 		}
 	}
-	best := -1
 	for i := range s.Types {
-		if (best < 0 || simpler(&s.Types[i], &s.Types[best])) && inZones(s.Zones[i], class.Status.Subnets) {
-			if out, ok := with(&s.Types[i]); ok {
-				usual, best = out, i
-			}
+		if !slices.Contains(usual, i) {
+			others = append(others, i)
 		}
 	}
-	return usual
+	slices.SortStableFunc(others, func(a, b int) int {
+		switch {
+		case simpler(&s.Types[a], &s.Types[b]):
+			return -1
+		case simpler(&s.Types[b], &s.Types[a]):
+			return 1
+		}
+		return 0
+	})
+	return append(usual, others...)
+}
+
+// withEach makes a trial with one type after another until one is not refused for want of a permission, and puts that type first.
+//
+// Errors: that of the trial that was the last; if all were refused, that of the first.
+func withEach(probes []probe, try func(*probe) error) error {
+	var refused error
+	for i := range probes {
+		err := try(&probes[i])
+		if !awserr.LacksPermission(err) {
+			probes[0], probes[i] = probes[i], probes[0]
+			return err
+		}
+		refused = cmp.Or(refused, err)
+	}
+	if len(probes) > 1 {
+		return awserr.Wrap("none of the instance types "+strings.Join(names(probes), ", ")+" may be launched", refused)
+	}
+	return refused
+}
+
+// names are the types of probes.
+func names(probes []probe) []string {
+	out := make([]string, len(probes))
+	for i := range probes {
+		out[i] = string(probes[i].instanceType)
+	}
+	return out
 }
 
 // simpler reports whether a type has no accelerators where another has, or fewer vCPUs.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/fleet"
 	"github.com/kerf-sh/kerf/internal/aws/guestmemory"
@@ -63,6 +64,8 @@ type Options struct {
 	PricesSeen func(pricing.State)
 	// Overlays are the NodeOverlays in use; nil for none.
 	Overlays *overlay.Store
+	// NodePools gives those that there are, which must not be changed; nil for none. They say which types a class is tried with.
+	NodePools func(context.Context) ([]karpv1.NodePool, error)
 	// PodNetwork gives the present settings of the cluster's network plug-in; nil stands for those of none.
 	PodNetwork            func() podnetwork.Settings
 	InterruptionQueue     string // name, ARN or URL; empty: none

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/userdata"
@@ -93,7 +94,7 @@ func (p *Provider) resolveProfile(ctx context.Context, class *awsv1.EC2NodeClass
 	}
 	e, ok := errors.AsType[*cloud.Error](err)
 	f.Message = fmt.Sprintf("EC2NodeClass %q: %v", class.Name, err)
-	if ok && (e.Class == cloud.Invalid || e.Class == cloud.Denied) {
+	if ok && (e.Class == cloud.Invalid || awserr.LacksPermission(err)) {
 		f.Reason = e.Reason
 		// Karpenter leaves the condition Unknown as long as a profile could not be had. One that was there and is lost is
 		// known to be: instances would start and never join.
@@ -133,10 +134,11 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	cluster, err := p.clusterInput(ctx, class)
 	if err != nil {
 		f := no(awsv1.ReasonClusterCIDRResolutionFailed, "EC2NodeClass %q: %v", class.Name, err)
-		f.Unknown = cloud.ClassOf(err) == cloud.Unavailable || cloud.ClassOf(err) == cloud.Throttled
+		f.Unknown = awserr.Unanswered(err)
 		return f
 	}
-	template, err := p.probeTemplate(resolved, cluster)
+	probes, unknown := p.probes(ctx, resolved)
+	template, err := p.probeTemplate(resolved, cluster, probes[0].image)
 	if err != nil {
 		reason := awsv1.ReasonSpecInvalid
 		if e, ok := errors.AsType[*cloud.Error](err); ok && e.Reason != "" {
@@ -150,7 +152,16 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	if p.opts.DisableDryRun || p.opts.ReadOnly {
 		return cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
 	}
-	return p.dryRuns(ctx, resolved, template)
+	if unknown != nil {
+		return typesUnknown(class, unknown)
+	}
+	return p.dryRuns(ctx, resolved, template, probes)
+}
+
+// typesUnknown is the finding while it is not known which types a class can be tried with.
+func typesUnknown(class *awsv1.EC2NodeClass, err error) cloud.Finding {
+	return cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, Unknown: true, Reason: reasonTypes,
+		Message: fmt.Sprintf("EC2NodeClass %q could not be tried, as it is not known with which instance types: %v", class.Name, err)}
 }
 
 // dependencies is the finding while something that the class selects is not there.
@@ -174,12 +185,12 @@ func dependencies(findings []cloud.Finding) (cloud.Finding, bool) {
 }
 
 // probeTemplate is a template like those that instances of the class are launched from, for checking.
-func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Cluster) (*launchtemplate.Template, error) {
+func (p *Provider) probeTemplate(class *awsv1.EC2NodeClass, cluster userdata.Cluster, image string) (*launchtemplate.Template, error) {
 	data, err := userdata.Build(userdataInput(class, cluster, nil, nil, 0))
 	if err != nil {
 		return nil, err
 	}
 	in := p.templateInput(class, cluster, launchtemplate.Tags(class, p.clusterTag(), ""), data)
-	in.ImageID = p.probe(class).image
+	in.ImageID = image
 	return launchtemplate.Build(in)
 }

@@ -2,25 +2,21 @@ package aws
 
 import (
 	"context"
-	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
-	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // learnSpotTags finds out whether the controller may tag the requests of spot instances. Policies of editions before v1
 // do not allow it; EC2 then refuses the whole launch, so such requests are left untagged rather than spot being lost.
-func (p *Provider) learnSpotTags(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template) {
+func (p *Provider) learnSpotTags(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, x *probe) {
 	denied := func(tagged bool) (bool, error) {
-		err := p.trySpot(ctx, class, t, tagged)
-		if e, ok := errors.AsType[*cloud.Error](err); ok && e.Class == cloud.Denied {
-			return true, err
-		}
-		return false, err
+		err := p.trySpot(ctx, class, t, x, tagged)
+		return awserr.LacksPermission(err), err
 	}
 	with, cause := denied(true)
 	if !with {
@@ -40,7 +36,7 @@ func (p *Provider) learnSpotTags(ctx context.Context, class *awsv1.EC2NodeClass,
 }
 
 // trySpot is a dry run of launching a spot instance of the class.
-func (p *Provider) trySpot(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, tagged bool) error {
+func (p *Provider) trySpot(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, x *probe, tagged bool) error {
 	resources := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume}
 	if tagged {
 		resources = append(resources, types.ResourceTypeSpotInstancesRequest)
@@ -52,7 +48,8 @@ func (p *Provider) trySpot(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 	_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 		DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 		LaunchTemplate:        &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
-		InstanceType:          p.probe(class).instanceType,
+		InstanceType:          x.instanceType,
+		ImageId:               x.imageID(),
 		InstanceMarketOptions: &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot},
 		NetworkInterfaces:     []types.InstanceNetworkInterfaceSpecification{nic},
 		TagSpecifications:     tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), resources...),

@@ -89,7 +89,7 @@ func (p *Provider) describeCluster(ctx context.Context) (*clusterFacts, error) {
 	switch {
 	case cloud.IsNotFound(err):
 		return nil, awserr.Wrap("there is no such cluster: check CLUSTER_NAME and AWS_REGION"+p.orEndpoint(), err)
-	case cloud.ClassOf(err) == cloud.Denied:
+	case awserr.LacksPermission(err):
 		// Policies for one cluster refuse questions about others, whether they exist or not.
 		return nil, awserr.Wrap("check CLUSTER_NAME and AWS_REGION first, then the permission"+p.orEndpoint(), err)
 	case err != nil:

@@ -159,6 +159,18 @@ func LacksPermission(err error) bool {
 	return ok && e.Class == cloud.Denied && e.Reason != ReasonCredentialsRefused
 }
 
+// Unanswered reports whether err tells nothing of what was asked: the service was not reached, was asked too often, or does not accept
+// the credentials. What was known before still holds then.
+func Unanswered(err error) bool {
+	switch cloud.ClassOf(err) {
+	case cloud.Unavailable, cloud.Throttled:
+		return err != nil
+	case cloud.Denied:
+		return !LacksPermission(err)
+	}
+	return false
+}
+
 // What AWS says of who was refused, and of the policies that did it; since 2026 with the policy's name where one forbids explicitly.
 var (
 	rolePattern = regexp.MustCompile(`:assumed-role/([^/ ]+)/`)

@@ -52,6 +52,20 @@ func offeringMeets(o *catalog.Offering, demands map[string][]requirement.Term) b
 		(o.Partition == 0 || admits(demands[awsv1.LabelPlacementGroupPartition], catalog.PartitionLabel(o.Partition)))
 }
 
+// Allows reports whether demands allow instances of a type in a zone. How instances are bought and placed is not looked at, nor what is
+// free now.
+func Allows(demands []requirement.Term, t *catalog.Type, zone, zoneID string) bool {
+	of := byKey(demands)
+	if !admits(of[requirement.Zone], zone) || zoneID != "" && !admits(of[requirement.ZoneID], zoneID) {
+		return false
+	}
+	for _, k := range catalog.CellKeys() {
+		delete(of, k)
+	}
+	delete(of, awsv1.LabelPlacementGroupID)
+	return meets(t, of)
+}
+
 // holds reports whether a node of the type has room for requests.
 func holds(t *catalog.Type, requests res.List) bool {
 	for k, v := range requests {

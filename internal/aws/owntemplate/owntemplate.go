@@ -80,11 +80,11 @@ func (r *Reader) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*Templ
 // unread is the finding while a version can't be read.
 func (r *Reader) unread(class *awsv1.EC2NodeClass, err error) cloud.Finding {
 	f := cloud.Finding{Condition: awsv1.ConditionTypeLaunchTemplateReady, Message: fmt.Sprintf("EC2NodeClass %s: spec.launchTemplate: %v", class.Name, err)}
-	switch cloud.ClassOf(err) {
-	case cloud.NotFound, cloud.Invalid:
+	switch class := cloud.ClassOf(err); {
+	case class == cloud.NotFound, class == cloud.Invalid:
 		f.Reason = awsv1.ReasonLaunchTemplateNotFound
 		f.Message += "; make it anew or name another: nothing can be launched, and instances that run are left alone"
-	case cloud.Denied:
+	case awserr.LacksPermission(err):
 		f.Reason = awsv1.ReasonLaunchTemplateReadDenied
 		f.Message += Hint
 	default:

@@ -120,7 +120,7 @@ func (m *Manager) inherits(ctx context.Context, class *awsv1.EC2NodeClass, name 
 	}
 	got, err := m.api.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 	switch err = awserr.Wrap(fmt.Sprintf("reading instance profile %s of EC2NodeClass %q", name, class.Name), err); {
-	case cloud.IsNotFound(err), cloud.ClassOf(err) == cloud.Denied:
+	case cloud.IsNotFound(err), awserr.LacksPermission(err):
 		return false, nil
 	case err != nil:
 		return false, err
@@ -253,7 +253,7 @@ func (m *Manager) Release(ctx context.Context, class *awsv1.EC2NodeClass) (unlis
 		return nil, nil
 	}
 	all, err := m.list(ctx, m.classPath(string(class.UID)))
-	if cloud.ClassOf(err) == cloud.Denied {
+	if awserr.LacksPermission(err) {
 		unlisted = err
 		all, err = m.present(ctx, class)
 	}

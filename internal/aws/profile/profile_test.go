@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/profile"
 	"github.com/kerf-sh/kerf/internal/aws/session"
 	"github.com/kerf-sh/kerf/internal/aws/session/sessiontest"
@@ -183,6 +184,35 @@ func TestAClassGoesWithItsPresentProfileWhereProfilesMayNotBeListed(t *testing.T
 	}
 	if left := f.World.InstanceProfiles("/karpenter/"); len(left) != 1 || !strings.HasSuffix(left[0].Path, "/u2/") {
 		t.Errorf("left are %v", left)
+	}
+}
+
+// One refusal of the credentials may come just before new ones.
+func TestOneRefusalOfTheCredentialsLosesNoProfile(t *testing.T) {
+	f := start(t)
+	m := f.manager()
+	refuse := func(operation string) {
+		f.World.AddFault(world.Fault{Kind: world.FaultError, Service: "iam", Operation: operation, Code: "ExpiredToken", Status: 403, Count: 1})
+	}
+	was, c := "kerf_1234", class("u1", role)
+	c.Status.InstanceProfile = was
+	tags := map[string]string{"kubernetes.io/cluster/kerf": "owned", "karpenter.k8s.aws/ec2nodeclass": c.Name}
+	if _, err := f.World.CreateInstanceProfile(was, "/karpenter/us-east-1/kerf/u1/", tags); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.World.AddRoleToInstanceProfile(was, role); err != nil {
+		t.Fatal(err)
+	}
+	refuse("GetInstanceProfile")
+	if name, err := m.Ensure(t.Context(), c); name != was || err == nil || awserr.LacksPermission(err) {
+		t.Errorf("got %s, %v", name, err)
+	}
+	if name, err := m.Ensure(t.Context(), c); name != was || err != nil || f.calls.Of("CreateInstanceProfile") != 0 {
+		t.Errorf("with new credentials: %s, %v after %v", name, err, f.calls.All())
+	}
+	refuse("ListInstanceProfiles")
+	if unlisted, err := m.Release(t.Context(), c); unlisted != nil || err == nil {
+		t.Errorf("the class goes without its profiles: %v, %v", unlisted, err)
 	}
 }
 

@@ -28,7 +28,7 @@ func ReasonOf(err error) string {
 		return ReasonKeyUnusable
 	case cloud.IsNotFound(err):
 		return ReasonNotFound
-	case cloud.ClassOf(err) == cloud.Denied:
+	case awserr.LacksPermission(err):
 		return ReasonDenied
 	}
 	return ReasonUnreachable

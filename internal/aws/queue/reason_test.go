@@ -49,7 +49,7 @@ func TestWhyAQueueCantBeRead(t *testing.T) {
 		{"no permission for the key, in the newer code", answer("ReceiveMessage", "KmsAccessDenied", "The ciphertext refers to a customer master key that does not exist, or you may not use it.", 400), queue.ReasonDenied, "missing permission kms:Decrypt"},
 		{"a key that is switched off", answer("ReceiveMessage", "KmsDisabled", "key is disabled", 400), queue.ReasonKeyUnusable, "enable it"},
 		{"a key that is gone", answer("ReceiveMessage", "KMS.NotFoundException", "no such key", 400), queue.ReasonKeyUnusable, "another key"},
-		{"credentials that nobody knows", answer("ReceiveMessage", "InvalidClientTokenId", "The security token included in the request is invalid.", 403), queue.ReasonDenied, "AWS refuses the credentials"},
+		{"credentials that nobody knows", answer("ReceiveMessage", "InvalidClientTokenId", "The security token included in the request is invalid.", 403), queue.ReasonUnreachable, "AWS refuses the credentials"},
 		{"no answer", errors.New("dial tcp: connection refused"), queue.ReasonUnreachable, "connection refused"},
 		{"a service that is not well", answer("ReceiveMessage", "InternalError", "", 500), queue.ReasonUnreachable, "InternalError"},
 	} {

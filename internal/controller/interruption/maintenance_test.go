@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -412,6 +413,21 @@ func TestAMissingPermissionForStatusIsSaidOnceAndTriedAgain(t *testing.T) {
 	h.report()
 	if c := h.condition("InstanceStatusReady"); c != nil {
 		t.Errorf("condition %+v", c)
+	}
+}
+
+// Credentials that AWS refuses may be accepted in a minute: instances that fail are not left alone for longer.
+func TestRefusedCredentialsDoNotStopTheReadingOfStatus(t *testing.T) {
+	h := newTestCluster(t, leadOfADay, nodeClaim("a", ours), class())
+	h.clinic.err = &cloud.Error{Op: "reading", Class: cloud.Denied, Reason: awserr.ReasonCredentialsRefused, Err: errors.New("ExpiredToken")}
+	if err := h.Poll(t.Context()); err == nil {
+		t.Error("no error")
+	}
+	h.clinic.err = nil
+	h.clock.Step(time.Minute)
+	h.poll()
+	if n := len(h.clinic.asked); n != 2 {
+		t.Errorf("asked %d times in two minutes", n)
 	}
 }
 

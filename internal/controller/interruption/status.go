@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/aws/instancestatus"
 	"github.com/kerf-sh/kerf/internal/aws/queue"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -84,7 +85,7 @@ func crowd(statuses []instancestatus.Status, all int) bool {
 
 // denied says once that the permission is missing, and leaves EC2 alone for a while.
 func (c *Controller) denied(err error, now time.Time) bool {
-	denied := err != nil && cloud.ClassOf(err) == cloud.Denied
+	denied := awserr.LacksPermission(err)
 	var t trouble
 	if denied {
 		c.status.retryAt = now.Add(deniedFor)
