@@ -34,12 +34,13 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 	best := choose(found)
 	best.priceTheGate()
 	d := best.decision()
+	d.Next = best.next
 	for _, s := range found {
 		if s != best {
 			d.Stats.Questions += s.stats.Questions
 			d.Stats.Work += s.work()
 		}
-		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && len(d.Moves) == 0 {
+		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && !best.grew {
 			d.Next = s.next
 		}
 	}

@@ -11,12 +11,14 @@ func (s *search) growAll() {
 	s.number()
 	s.deadEnds = map[string]bool{}
 	s.polish = s.workFor(polishPerNode)
-	s.growSets(s.starts(byPool), s.patience)
+	nodes := s.starts(byPool)
+	patience := max(patience, len(nodes)/turns)
+	s.growSets(nodes, patience)
 	if len(s.pools) > 1 {
 		s.polish = s.workFor(polishPerNode)
-		s.growSets(s.starts(byUsage), s.patience)
+		s.growSets(s.starts(byUsage), patience)
 	}
-	nodes := s.starts(byKin)
+	nodes = s.starts(byKin)
 	var kins [][]*nodeState
 	for len(nodes) > 0 {
 		own := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.kin != nodes[0].kin })
@@ -28,9 +30,11 @@ func (s *search) growAll() {
 		}
 		nodes = nodes[own:]
 	}
-	share := func() int { return max(1, s.patience()/max(1, len(kins))) }
 	for _, own := range kins {
-		s.growSets(own, share)
+		s.growSets(own, max(1, patience/len(kins)))
+	}
+	if s.grew {
+		s.next = s.p.Options.Start // so that it is found again
 	}
 }
 
@@ -55,10 +59,10 @@ func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
 	return nodes
 }
 
-// growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until too
+// growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until so
 // many in a row have led nowhere. Starts whose sets are of the same kinds as those of one that led nowhere are passed over.
-func (s *search) growSets(nodes []*nodeState, patience func() int) {
-	left := patience()
+func (s *search) growSets(nodes []*nodeState, patience int) {
+	left := patience
 	i := s.p.Options.Start
 	for i < len(nodes) && !s.ended() {
 		n := nodes[i]
@@ -69,13 +73,13 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
 		kinds := kindsOf(line)
 		switch {
-		case s.deadEnds[kinds]:
+		case s.deadEnds[kinds], s.onlySpot(line):
 			i++
 		case left == 0:
 			s.abandon(i)
 			return
 		case s.bestSet(line, len(nodes) > 250):
-			left = patience()
+			left, s.grew = patience, true
 			clear(s.deadEnds)
 		default:
 			s.deadEnds[kinds] = true
@@ -83,6 +87,12 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 			left--
 		}
 	}
+}
+
+// onlySpot reports whether the nodes are all spot and no new spot node may replace them. Each was asked about by itself; what
+// else there is that costs less for several of them is not worth looking for.
+func (s *search) onlySpot(nodes []*nodeState) bool {
+	return !s.p.Options.SpotToSpot && !slices.ContainsFunc(nodes, func(n *nodeState) bool { return !n.spot() })
 }
 
 // abandon notes that starts from the number on were not tried.
