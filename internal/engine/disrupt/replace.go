@@ -20,7 +20,6 @@ func (s *search) replace() {
 		}
 	}
 	s.growAll()
-	s.settle()
 }
 
 // tryAlone finds what replacing the node by itself would save, and why it can't be if it can't.
@@ -61,11 +60,10 @@ var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 const patience, turns = 6, 50
 
 // workPerNode is what packing the new nodes of a set well may cost, for each of its nodes; polishPerNode what all that
-// may come to in a search, for each node of the cluster, and settlePerNode the same where there is time for it.
+// may come to in a search, for each node of the cluster.
 const (
 	workPerNode   = 20_000
 	polishPerNode = 40_000
-	settlePerNode = 60_000
 )
 
 // workFor is the work that may be spent on packing, given what it may be for each node of a cluster of which everything
@@ -123,30 +121,6 @@ func (s *search) packWell(line []*nodeState, size int, best trial) bool {
 	}
 	s.keep(line[:size], Move{Cause: Underutilized})
 	return true
-}
-
-// settle is for a cluster in which little is left to be saved: it packs the new nodes of large sets well that packing
-// quickly made nothing of.
-func (s *search) settle() {
-	if s.saving()*100 > s.before() {
-		return
-	}
-	s.polish = s.workFor(settlePerNode)
-	nodes := s.inOrder(emptiestFirst)
-	for i := range nodes {
-		if !nodes[i].candidate() || !nodes[i].movable || nodes[i].usage() > 1-promising {
-			continue
-		}
-		for _, size := range []int{4, 10, 20} {
-			line := s.line(nodes[i:], size)
-			if s.polish <= 0 || s.ended() || len(line) < size || s.onlySpot(line) || !s.allowed(line, Underutilized) {
-				break
-			}
-			if s.packWell(line, size, trial{}) {
-				break
-			}
-		}
-	}
 }
 
 // line is the first candidates of the nodes, at most n.

@@ -5,33 +5,15 @@ import (
 	"slices"
 )
 
-// growAll grows sets from all nodes together, pool by pool and then across pools, and at last from those only whose pods
-// are bound to the same places: what is to be had there is lost among many others that have nothing to gain.
+// growAll grows sets from all nodes together, pool by pool and then across pools.
 func (s *search) growAll() {
 	s.number()
 	s.deadEnds = map[string]bool{}
 	s.polish = s.workFor(polishPerNode)
-	nodes := s.starts(byPool)
-	patience := max(patience, len(nodes)/turns)
-	s.growSets(nodes, patience)
+	s.growSets(s.starts(byPool))
 	if len(s.pools) > 1 {
 		s.polish = s.workFor(polishPerNode)
-		s.growSets(s.starts(byUsage), patience)
-	}
-	nodes = s.starts(byKin)
-	var kins [][]*nodeState
-	for len(nodes) > 0 {
-		own := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.kin != nodes[0].kin })
-		if own < 0 {
-			own = len(nodes)
-		}
-		if own > 1 && own < len(s.nodes) {
-			kins = append(kins, nodes[:own])
-		}
-		nodes = nodes[own:]
-	}
-	for _, own := range kins {
-		s.growSets(own, max(1, patience/len(kins)))
+		s.growSets(s.starts(byUsage))
 	}
 	if s.grew {
 		s.next = s.p.Options.Start // so that it is found again
@@ -39,8 +21,6 @@ func (s *search) growAll() {
 }
 
 func byPool(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), byUsage(a, b)) }
-
-func byKin(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.kin, b.kin), byUsage(a, b)) }
 
 // byUsage puts first what saves the largest part of its price at most, of those what saves most, and likes together.
 func byUsage(a, b *nodeState) int {
@@ -61,7 +41,8 @@ func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
 
 // growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until so
 // many in a row have led nowhere. Starts whose sets are of the same kinds as those of one that led nowhere are passed over.
-func (s *search) growSets(nodes []*nodeState, patience int) {
+func (s *search) growSets(nodes []*nodeState) {
+	patience := max(patience, len(nodes)/turns)
 	left := patience
 	i := s.p.Options.Start
 	for i < len(nodes) && !s.ended() {

@@ -65,8 +65,8 @@ type nodeState struct {
 	movable bool
 	// broken says that a question about the node could not be answered.
 	broken bool
-	// kind and kin are numbers of what is alike; see number.
-	kind, kin int
+	// kind is the same for nodes that are alike; see number.
+	kind int
 }
 
 type poolState struct {
