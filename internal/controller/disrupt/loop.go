@@ -140,7 +140,7 @@ func (l *Loop) round(ctx context.Context) error {
 		l.due = v.next
 	}
 	if d.Next > 0 {
-		l.Options.Start = d.Next // there is more to be looked at
+		l.Options.Start, l.due = d.Next, began // there is more to be looked at
 	}
 	l.measure(v, d)
 	l.reporter.about(v, d)
