@@ -65,7 +65,7 @@ type Loop struct {
 	reporter     *reporter
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
-	turned       bool              // every start had its turn, and nothing was found
+	turned       bool              // every start of a set has had its turn
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 
@@ -134,12 +134,12 @@ func (l *Loop) round(ctx context.Context) error {
 	took := l.Clock.Since(began)
 	l.Metrics.Disruption.Evaluation.WithLabelValues("underutilized", "multi").Observe(took.Seconds())
 	l.Metrics.SchedulingDuration.WithLabelValues("disruption").Observe(took.Seconds())
-	l.turned = len(d.Moves) == 0 && d.Next == 0
+	l.turned = d.Next == 0
 	l.seen, l.due, l.rest = snapshot, began.Add(safety), began.Add(leisure*took)
 	if !v.next.IsZero() && v.next.Before(l.due) {
 		l.due = v.next
 	}
-	if len(d.Moves) == 0 && d.Next > 0 {
+	if d.Next > 0 {
 		l.Options.Start, l.due = d.Next, began // there is more to be looked at
 	}
 	l.measure(v, d)

@@ -6,15 +6,13 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
-	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // Decide looks at every node that is allowed to go and chooses moves that save money.
 //
-// Up to three searches are made, each by itself; see searchAll for which. One lets the emptiest nodes go first and does not
-// fill up nodes that would be cheaper to replace; the next starts with what costs most for each pod it disturbs and fills
-// any node; the last packs the pods of all badly used nodes on new nodes. The one that leaves the lowest bill wins, unless
-// another leaves almost the same and disturbs less.
+// Up to two searches are made, each by itself; see searchAll for which. One lets the emptiest nodes go first and does not
+// fill up nodes that would be cheaper to replace; the other packs the pods of all badly used nodes on new nodes. The one that
+// leaves the lower bill wins, unless the other leaves almost the same and disturbs less.
 //
 // Cost: grows with the pods of the candidates; see Options.Work.
 // Concurrency: safe; p is only read.
@@ -34,12 +32,13 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 	best := choose(found)
 	best.priceTheGate()
 	d := best.decision()
+	d.Next = best.next
 	for _, s := range found {
 		if s != best {
 			d.Stats.Questions += s.stats.Questions
 			d.Stats.Work += s.work()
 		}
-		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && len(d.Moves) == 0 {
+		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && !best.grew {
 			d.Next = s.next
 		}
 	}
@@ -49,9 +48,9 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 	return d, best
 }
 
-// searchAll makes the searches, in their order. As long as nothing was found they go on with the same snapshot. Where much
-// could be saved the last is made first, and is enough when it leaves little to be saved. Where there is little to be saved
-// from the start the first one that finds something is enough: the others find the like of it, and the next round sees all.
+// searchAll makes the searches, in their order. Where much could be saved all is planned anew first, and that is enough when
+// it leaves little to be saved. Where there is little to be saved from the start one search is enough, with what comes of
+// planning the rest anew; and a search that found nothing leaves the snapshot to the next one.
 func searchAll(p *Problem, q *pack.Questions) []*search {
 	w := q.WhatIf(p.Cluster)
 	s := newSearch(p, w)
@@ -59,51 +58,31 @@ func searchAll(p *Problem, q *pack.Questions) []*search {
 		if s.run(repacking, false); s.slackAfter() < littleSlack {
 			return []*search{s}
 		}
-		return append(searchBeside(p, q, emptiestFirst, dearestFirst), s)
+		return []*search{searchAgain(p, q, emptiestFirst), s}
 	}
 	little := s.slack() < littleSlack
 	s.run(emptiestFirst, false)
-	found := []*search{s}
-	if len(s.moves) > 0 && little {
+	switch {
+	case len(s.moves) == 0:
+		last := newSearch(p, w)
+		last.run(repacking, true)
+		return []*search{s, last}
+	case little:
 		s.continueRepacking()
-		return found
+		return []*search{s}
 	}
-	if len(s.moves) > 0 {
-		return append(found, searchBeside(p, q, dearestFirst, repacking)...)
-	}
-	next := newSearch(p, w)
-	next.chooseTargets(dearestFirst)
-	if !slices.Equal(next.targets, s.targets) { // otherwise it asks the same in another order
-		next.run(dearestFirst, true)
-		found = append(found, next)
-	}
-	if len(next.moves) > 0 {
-		return append(found, searchBeside(p, q, repacking)...)
-	}
-	last := newSearch(p, w)
-	last.run(repacking, true)
-	return append(found, last)
+	return []*search{s, searchAgain(p, q, repacking)}
 }
 
 // muchSlack is the part of the bill above which it is likely that hardly any node is worth keeping, littleSlack the one
 // below which no other search is made.
 const muchSlack, littleSlack = 0.4, 0.1
 
-// searchBeside makes searches side by side.
-func searchBeside(p *Problem, q *pack.Questions, orders ...order) []*search {
-	found := make([]*search, len(orders))
-	var g guard.Group
-	for i, o := range orders {
-		g.Go("disruption.search", func() error {
-			found[i] = newSearch(p, q.WhatIf(p.Cluster))
-			found[i].run(o, false)
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		panic(err)
-	}
-	return found
+// searchAgain makes a search that knows nothing of another.
+func searchAgain(p *Problem, q *pack.Questions, o order) *search {
+	s := newSearch(p, q.WhatIf(p.Cluster))
+	s.run(o, false)
+	return s
 }
 
 // choose takes the search that leaves the lowest bill; of those that leave hardly more the one that disturbs least, if

@@ -23,8 +23,8 @@ type Decision struct {
 	Spare catalog.MicroUSD `json:"spare,omitempty"`
 	// OverBudget is what moving the pods of nodes would save that stay only because the budgets are used up, each by itself.
 	OverBudget catalog.MicroUSD `json:"overBudget,omitempty"`
-	// Next is the Options.Start with which another decision about the same problem would look on, if there is no move and
-	// not every set has had its turn; 0 if nothing is left to be tried.
+	// Next is the Options.Start of the next decision: past the starts of sets that led nowhere, or where it was if a set
+	// was found, which has to be found again to be confirmed; 0 if every start has had its turn.
 	Next  int   `json:"next,omitempty"`
 	Stats Stats `json:"stats"`
 	// At is when it was made; whoever carries decisions out sets it. It is not recorded: the problem has the time.

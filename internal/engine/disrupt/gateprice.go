@@ -22,7 +22,7 @@ func (s *search) priceTheGate() {
 			line = append(line, n)
 		}
 	}
-	for left := s.patience(); len(line) > 0 && left > 0 && !s.ended(); {
+	for left := patience; len(line) > 0 && left > 0 && !s.ended(); {
 		size, saving := s.heldByGate(line)
 		if size == 0 {
 			line = line[1:]

@@ -97,7 +97,7 @@ type Options struct {
 	// ended is said.
 	Work int64 `json:"work,omitempty"`
 	// Start is how many nodes are passed over as the first of a set, in every order in which sets are grown: Decision.Next
-	// of the last decision if that found nothing, and 0 as soon as something has been found. Every set comes to its turn so.
+	// of the last decision, and 0 once a move was made. Every start comes to its turn so.
 	Start int `json:"start,omitempty"`
 }
 

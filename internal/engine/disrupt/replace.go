@@ -20,7 +20,6 @@ func (s *search) replace() {
 		}
 	}
 	s.growAll()
-	s.settle()
 }
 
 // tryAlone finds what replacing the node by itself would save, and why it can't be if it can't.
@@ -55,20 +54,17 @@ const promising = 0.02
 // setSizes are the sizes of sets that are compared.
 var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 
-// patience is how many starts in a row may lead nowhere before the rest, which reservations less, is left for a time when
-// something has changed; perSlack more of them are tried where everything could be saved.
-const patience, perSlack = 6, 400
+// patience is how many starts in a row may lead nowhere before the rest, which promises less, is left to the decisions that
+// follow; where there are very many it is more, so that all have their turn in so many decisions. How many does not move the
+// bill: BenchmarkRounds ends at the same gap with ten times as many, for up to twice the work.
+const patience, turns = 6, 50
 
 // workPerNode is what packing the new nodes of a set well may cost, for each of its nodes; polishPerNode what all that
-// may come to in a search, for each node of the cluster, and settlePerNode the same where there is time for it.
+// may come to in a search, for each node of the cluster.
 const (
 	workPerNode   = 20_000
 	polishPerNode = 40_000
-	settlePerNode = 60_000
 )
-
-// patience is how many starts in vain are borne now.
-func (s *search) patience() int { return patience + int(perSlack*s.slack()) }
 
 // workFor is the work that may be spent on packing, given what it may be for each node of a cluster of which everything
 // could be saved.
@@ -83,6 +79,9 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 	for _, size := range setSizes {
 		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
 			break
+		}
+		if s.onlySpot(line[:size]) {
+			continue
 		}
 		t := s.try(line[:size], 0)
 		if rising++; t.ratio <= ratio {
@@ -122,30 +121,6 @@ func (s *search) packWell(line []*nodeState, size int, best trial) bool {
 	}
 	s.keep(line[:size], Move{Cause: Underutilized})
 	return true
-}
-
-// settle is for a cluster in which little is left to be saved: it packs the new nodes of large sets well that packing
-// quickly made nothing of.
-func (s *search) settle() {
-	if s.saving()*100 > s.before() {
-		return
-	}
-	s.polish = s.workFor(settlePerNode)
-	nodes := s.inOrder(emptiestFirst)
-	for i := range nodes {
-		if !nodes[i].candidate() || !nodes[i].movable || nodes[i].usage() > 1-promising {
-			continue
-		}
-		for _, size := range []int{4, 10, 20} {
-			line := s.line(nodes[i:], size)
-			if s.polish <= 0 || s.ended() || len(line) < size || !s.allowed(line, Underutilized) {
-				break
-			}
-			if s.packWell(line, size, trial{}) {
-				break
-			}
-		}
-	}
 }
 
 // line is the first candidates of the nodes, at most n.

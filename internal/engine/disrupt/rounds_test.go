@@ -115,7 +115,7 @@ func TestPartsOfALargeClusterComeAsNearTheFloorAsTheWhole(t *testing.T) {
 	}
 }
 
-func TestRoundsForTheLastPercentsAskHardlyMoreThanALookThatFindsNothing(t *testing.T) {
+func TestRoundsForTheLastPercentsAskAtMostTwiceWhatALookAsksThatFindsNothing(t *testing.T) {
 	c := fragmented(t, scenario.Fragmentation{Nodes: 300, Pods: 15, Percent: 30, Topology: true, Seed: 1})
 	d := disrupt.Decide(anyway(c))
 	most := 0
@@ -124,7 +124,7 @@ func TestRoundsForTheLastPercentsAskHardlyMoreThanALookThatFindsNothing(t *testi
 		d = disrupt.Decide(anyway(c))
 		most = max(most, d.Stats.Questions)
 	}
-	if len(d.Moves) > 0 || most*2 > d.Stats.Questions*3 {
+	if len(d.Moves) > 0 || most > 2*d.Stats.Questions {
 		t.Errorf("a round asks %d questions, the last one %d and finds %d moves", most, d.Stats.Questions, len(d.Moves))
 	}
 }

@@ -19,13 +19,11 @@ type order int
 const (
 	// emptiestFirst goes by how little of a node's price its pods are worth.
 	emptiestFirst order = iota
-	// dearestFirst goes by price for each unit of disruption.
-	dearestFirst
-	// anew plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
+	// repacking plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
 	repacking
 )
 
-func (o order) String() string { return []string{"emptiest first", "dearest first", "anew"}[o] }
+func (o order) String() string { return []string{"emptiest first", "anew"}[o] }
 
 // run makes the search. Nothing says that the searches before it found nothing: then it ends once what is its own finds
 // nothing either.
@@ -40,7 +38,7 @@ func (s *search) run(o order, nothing bool) {
 			return
 		}
 	}
-	s.remove(o)
+	s.remove()
 	if nothing && len(s.moves) == 0 {
 		return
 	}
@@ -171,8 +169,8 @@ func (s *search) removeEmpty() {
 }
 
 // remove deletes nodes whose pods fit on others, each by itself.
-func (s *search) remove(o order) {
-	for _, n := range s.inOrder(o) {
+func (s *search) remove() {
+	for _, n := range s.inOrder() {
 		if !n.candidate() || n.tried {
 			continue
 		}
@@ -192,13 +190,11 @@ func (s *search) remove(o order) {
 	}
 }
 
-func (s *search) inOrder(o order) []*nodeState {
+// inOrder are the managed nodes, the emptiest first.
+func (s *search) inOrder() []*nodeState {
 	nodes := s.managed()
 	slices.SortFunc(nodes, func(a, b *nodeState) int {
-		if o != dearestFirst {
-			return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
-		}
-		return cmp.Or(cmp.Compare(b.ratio(), a.ratio()), cmp.Compare(a.usage(), b.usage()), byName(a, b))
+		return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
 	})
 	return nodes
 }

@@ -5,38 +5,22 @@ import (
 	"slices"
 )
 
-// growAll grows sets from all nodes together, pool by pool and then across pools, and at last from those only whose pods
-// are bound to the same places: what is to be had there is lost among many others that have nothing to gain.
+// growAll grows sets from all nodes together, pool by pool and then across pools.
 func (s *search) growAll() {
 	s.number()
 	s.deadEnds = map[string]bool{}
 	s.polish = s.workFor(polishPerNode)
-	s.growSets(s.starts(byPool), s.patience)
+	s.growSets(s.starts(byPool))
 	if len(s.pools) > 1 {
 		s.polish = s.workFor(polishPerNode)
-		s.growSets(s.starts(byUsage), s.patience)
+		s.growSets(s.starts(byUsage))
 	}
-	nodes := s.starts(byKin)
-	var kins [][]*nodeState
-	for len(nodes) > 0 {
-		own := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.kin != nodes[0].kin })
-		if own < 0 {
-			own = len(nodes)
-		}
-		if own > 1 && own < len(s.nodes) {
-			kins = append(kins, nodes[:own])
-		}
-		nodes = nodes[own:]
-	}
-	share := func() int { return max(1, s.patience()/max(1, len(kins))) }
-	for _, own := range kins {
-		s.growSets(own, share)
+	if s.grew {
+		s.next = s.p.Options.Start // so that it is found again
 	}
 }
 
 func byPool(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), byUsage(a, b)) }
-
-func byKin(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.kin, b.kin), byUsage(a, b)) }
 
 // byUsage puts first what saves the largest part of its price at most, of those what saves most, and likes together.
 func byUsage(a, b *nodeState) int {
@@ -55,10 +39,11 @@ func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
 	return nodes
 }
 
-// growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until too
+// growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until so
 // many in a row have led nowhere. Starts whose sets are of the same kinds as those of one that led nowhere are passed over.
-func (s *search) growSets(nodes []*nodeState, patience func() int) {
-	left := patience()
+func (s *search) growSets(nodes []*nodeState) {
+	patience := max(patience, len(nodes)/turns)
+	left := patience
 	i := s.p.Options.Start
 	for i < len(nodes) && !s.ended() {
 		n := nodes[i]
@@ -69,13 +54,13 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
 		kinds := kindsOf(line)
 		switch {
-		case s.deadEnds[kinds]:
+		case s.deadEnds[kinds], s.onlySpot(line):
 			i++
 		case left == 0:
 			s.abandon(i)
 			return
 		case s.bestSet(line, len(nodes) > 250):
-			left = patience()
+			left, s.grew = patience, true
 			clear(s.deadEnds)
 		default:
 			s.deadEnds[kinds] = true
@@ -83,6 +68,12 @@ func (s *search) growSets(nodes []*nodeState, patience func() int) {
 			left--
 		}
 	}
+}
+
+// onlySpot reports whether the nodes are all spot and no new spot node may replace them. Each was asked about by itself; what
+// else there is that costs less for several of them is not worth looking for.
+func (s *search) onlySpot(nodes []*nodeState) bool {
+	return !s.p.Options.SpotToSpot && !slices.ContainsFunc(nodes, func(n *nodeState) bool { return !n.spot() })
 }
 
 // abandon notes that starts from the number on were not tried.

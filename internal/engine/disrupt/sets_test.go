@@ -73,7 +73,13 @@ func TestWhatCanNotGoDoesNotHideWhatCan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for budget, allowed := range map[string]int{"ten nodes": 10, "ten percent": (c.lone + 4) / 10} {
-				if d := disrupt.Decide(c.problem(allowed)); d.Before-d.After < 100_000 {
+				p := c.problem(allowed)
+				d := disrupt.Decide(p)
+				for decisions := 1; len(d.Moves) == 0 && d.Next > 0 && decisions < 50; decisions++ {
+					p.Options.Start = d.Next
+					d = disrupt.Decide(p)
+				}
+				if d.Before-d.After < 100_000 {
 					t.Errorf("a budget of %s: saves %d by %d moves", budget, d.Before-d.After, len(d.Moves))
 				}
 			}
@@ -87,8 +93,8 @@ func TestWhatIsBrokenOffIsGoneOnWith(t *testing.T) {
 	if len(d.Moves) > 0 || d.Next == 0 {
 		t.Fatalf("%d moves, next %d: the case is to be one in which the search breaks off", len(d.Moves), d.Next)
 	}
-	for rounds := 0; len(d.Moves) == 0; rounds++ {
-		if d.Next <= p.Options.Start || rounds > 100 {
+	for decisions := 0; len(d.Moves) == 0; decisions++ {
+		if d.Next <= p.Options.Start || decisions > 100 {
 			t.Fatalf("goes on with %d after %d, and nothing was found", d.Next, p.Options.Start)
 		}
 		p.Options.Start = d.Next
@@ -96,5 +102,27 @@ func TestWhatIsBrokenOffIsGoneOnWith(t *testing.T) {
 	}
 	if d.Before-d.After != 100_000 {
 		t.Errorf("saves %d", d.Before-d.After)
+	}
+	if again := disrupt.Decide(p); d.Next != p.Options.Start || len(again.Moves) != len(d.Moves) {
+		t.Errorf("goes on with %d after a set was found from %d", d.Next, p.Options.Start)
+	}
+}
+
+// New spot nodes may not replace spot nodes without the feature gate: there is nothing to be asked of sets of them.
+func TestSetsOfSpotNodesAreGrownWhereSpotMayReplaceThem(t *testing.T) {
+	for gate, want := range map[bool]int{true: 1, false: 0} {
+		p := crowd{lone: 0}.problem(10)
+		for _, n := range p.Cluster.Nodes {
+			n.CapacityType = catalog.Spot
+		}
+		for _, typ := range p.Cluster.Pools[0].Types {
+			for i := range typ.Offerings {
+				typ.Offerings[i].CapacityType = catalog.Spot
+			}
+		}
+		p.Options.SpotToSpot, p.Options.MinSpotTypes = gate, 1
+		if d := disrupt.Decide(p); min(1, len(d.Moves)) != want {
+			t.Errorf("spot to spot %v: %d moves", gate, len(d.Moves))
+		}
 	}
 }

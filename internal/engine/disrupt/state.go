@@ -34,9 +34,10 @@ type search struct {
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
 	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
-	// things are now; next is the first start in any order that was not tried, 0 if all were.
+	// things are now; grew says that a set was grown; next is where the next decision begins, see Decision.Next.
 	numbered bool
 	deadEnds map[string]bool
+	grew     bool
 	next     int
 	scores   []Score
 }
@@ -64,8 +65,8 @@ type nodeState struct {
 	movable bool
 	// broken says that a question about the node could not be answered.
 	broken bool
-	// kind and kin are numbers of what is alike; see number.
-	kind, kin int
+	// kind is the same for nodes that are alike; see number.
+	kind int
 }
 
 type poolState struct {
