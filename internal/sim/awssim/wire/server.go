@@ -162,19 +162,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	call := Call{Time: start, RequestID: r.ID, Service: r.Service.Name, Operation: r.Operation,
 		Principal: r.Principal.PrincipalARN, DryRun: r.DryRun(), UserAgent: hr.UserAgent(),
 		RequestBytes: r.Size, Fault: r.fault, Detail: r.Detail, Input: r.Input}
-	defer func() {
+	// Recorded before the client knows: who has its answer finds the call among the others.
+	recorded := func() {
 		call.Duration = time.Since(began)
 		if s.opts.Recorder != nil {
 			s.opts.Recorder.Record(call)
 		}
-	}()
+	}
 	if r.dropReply {
 		call.ErrorCode = "NoReply"
+		recorded()
 		hangUp(w)
 		return
 	}
 	a := s.encode(r, result, err, &call)
 	call.Status, call.ResponseBytes = a.status, len(a.body)
+	recorded()
 	s.send(w, r, a)
 }
 
