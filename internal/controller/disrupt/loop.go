@@ -134,17 +134,25 @@ func (l *Loop) round(ctx context.Context) error {
 	took := l.Clock.Since(began)
 	l.Metrics.Disruption.Evaluation.WithLabelValues("underutilized", "multi").Observe(took.Seconds())
 	l.Metrics.SchedulingDuration.WithLabelValues("disruption").Observe(took.Seconds())
-	l.turned = d.Next == 0
 	l.seen, l.due, l.rest = snapshot, began.Add(safety), began.Add(leisure*took)
 	if !v.next.IsZero() && v.next.Before(l.due) {
 		l.due = v.next
 	}
-	if d.Next > 0 {
-		l.Options.Start, l.due = d.Next, began // there is more to be looked at
-	}
+	l.goOn(d, began)
 	l.measure(v, d)
 	l.reporter.about(v, d)
 	return l.act(ctx, v, d)
+}
+
+// goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn.
+func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
+	l.turned = d.Next == 0
+	if d.Next > l.Options.Start {
+		l.due = began
+	}
+	if d.Next > 0 {
+		l.Options.Start = d.Next
+	}
 }
 
 // act starts what has been confirmed.

@@ -19,6 +19,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
@@ -237,4 +238,27 @@ func TestABudgetBoundsHowManyGoAtATime(t *testing.T) {
 		}
 		h.end()
 	})
+}
+
+func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		start, next int
+		want        int
+		atOnce      bool
+		turned      bool
+	}{
+		"some have not had their turn":       {start: 0, next: 7, want: 7, atOnce: true},
+		"nor after the next":                 {start: 7, next: 15, want: 15, atOnce: true},
+		"all have":                           {start: 15, next: 0, want: 15, turned: true},
+		"a set was found, and is confirmed":  {start: 7, next: 7, want: 7},
+		"a set was found from the beginning": {start: 0, next: 0, want: 0, turned: true},
+	} {
+		later := now.Add(safety)
+		l := &Loop{Options: disrupt.Options{Start: c.start}, due: later}
+		l.goOn(&disrupt.Decision{Next: c.next}, now)
+		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce || l.turned != c.turned {
+			t.Errorf("%s: goes on from %d, at once %v, all turned %v", name, l.Options.Start, l.due.Equal(now), l.turned)
+		}
+	}
 }
