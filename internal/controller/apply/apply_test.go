@@ -316,6 +316,43 @@ func TestAWriteThatIsRefusedLeavesTheOthers(t *testing.T) {
 	}
 }
 
+// TestHowLongRoomIsKeptOnANodeThatIsNotInitialized: until it counts as stuck; pods that wait get another node then.
+func TestHowLongRoomIsKeptOnANodeThatIsNotInitialized(t *testing.T) {
+	for name, tt := range map[string]struct {
+		age, kept time.Duration
+		no        bool // its age is not known
+	}{
+		"a young one":           {age: time.Minute, kept: 20 * time.Minute},
+		"one that is old":       {age: StuckAfter - 5*time.Minute, kept: 5 * time.Minute},
+		"one about to be stuck": {age: StuckAfter - time.Second, kept: 20 * time.Second},
+		"one that is stuck, but whose pool has others": {age: StuckAfter + time.Minute, kept: 20 * time.Second},
+		"one of unknown age":                           {no: true, kept: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, interceptor.Funcs{}, 1)
+			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", ResourceVersion: "1"}}
+			if !tt.no {
+				claim.CreationTimestamp = metav1.NewTime(b.clock.Add(-tt.age))
+			}
+			claim.Spec.NodeClassRef = testPool().Spec.Template.Spec.NodeClassRef
+			b.cache.SetClaim(claim)
+			node := b.cache.Snapshot().Nodes[0].Name
+			out := b.Apply(t.Context(), &plan.Plan{Placements: []plan.Placement{{Node: node, Pods: b.pods}}}, b.offers)
+			if len(out.Refused) > 0 {
+				t.Fatalf("outcome %+v", out)
+			}
+			b.clock = b.clock.Add(tt.kept - time.Millisecond)
+			if n := len(b.cache.Snapshot().Pending); n != 0 {
+				t.Errorf("%d pods pending before %s have passed, want none", n, tt.kept)
+			}
+			b.clock = b.clock.Add(time.Millisecond)
+			if n := len(b.cache.Snapshot().Pending); n != 1 {
+				t.Errorf("%d pods pending after %s, want 1", n, tt.kept)
+			}
+		})
+	}
+}
+
 func TestEventsStayWithinTheirBudget(t *testing.T) {
 	b := newBench(t, interceptor.Funcs{}, 500)
 	b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods...)}}, b.offers)

@@ -19,12 +19,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// stuckAfter is the age at which an instance that is still not initialized is no longer believed to take pods: nothing
-// removes it, and pods that are sent there again and again would wait for ever. It doubles with each one of its NodePool that is stuck
-// already: where it is the pool's fault (no device plugin, a startup taint that nobody takes off), another instance is no help,
-// and one every half hour would be paid for until the pool's limit.
-const stuckAfter = 25 * time.Minute
-
 // Problems makes the input of decisions of snapshots: pools with their types, and nodes with their prices.
 //
 // Concurrency: one goroutine.
@@ -79,11 +73,13 @@ func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *p
 	return p
 }
 
-// withoutStuck leaves instances that do not get ready with no room for more pods.
+// withoutStuck leaves instances that do not get ready with no room for more pods. The age doubles with each one of the NodePool that
+// is stuck already: where it is the pool's fault (no device plugin, a startup taint that nobody takes off), another instance
+// is no help, and one every half hour would be paid for until the pool's limit.
 func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 	var late []int
 	for i, n := range nodes {
-		if n.Claim != "" && !n.Initialized && !n.Deleting && !n.CreatedAt.IsZero() && now.Sub(n.CreatedAt) >= stuckAfter {
+		if n.Claim != "" && !n.Initialized && !n.Deleting && !n.CreatedAt.IsZero() && now.Sub(n.CreatedAt) >= apply.StuckAfter {
 			late = append(late, i)
 		}
 	}
@@ -96,7 +92,7 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 	out, stuck := slices.Clone(nodes), map[string]int{}
 	for _, i := range late {
 		n := *nodes[i]
-		if now.Sub(n.CreatedAt) < stuckAfter<<min(stuck[n.Pool], 16) {
+		if now.Sub(n.CreatedAt) < apply.StuckAfter<<min(stuck[n.Pool], 16) {
 			continue
 		}
 		stuck[n.Pool]++
