@@ -281,6 +281,9 @@ func (c *Cache) waitingOn(unit reservation.Unit) []*entry {
 	return out
 }
 
+// Reserved reports whether room on a node is kept for a pod.
+func (c *Cache) Reserved(pod types.UID) bool { return c.reserved.Has(pod) }
+
 // WaitingFor says since when the longest waiting of the pods that are given room on a claim has waited; ok is false when
 // none is.
 func (c *Cache) WaitingFor(claim string) (since time.Time, ok bool) {
