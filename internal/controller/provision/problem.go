@@ -42,10 +42,15 @@ type Problems struct {
 	lasting cluster.Lasting
 }
 
-// Problem makes the input of a decision of a snapshot.
+// Problem makes the input of a decision of a snapshot, in which no nodes are replaced.
 func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+	return m.Replacing(ctx, snapshot, 0)
+}
+
+// Replacing makes the input of a decision of a snapshot, in which so many nodes may be replaced.
+func (m *Problems) Replacing(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem {
 	now := m.Now().UTC()
-	pools := m.pools(ctx, snapshot, apply.Usage(snapshot))
+	pools := m.pools(ctx, snapshot, apply.Usage(snapshot), nodes)
 	priced := m.prices.Apply
 	if m.Lasting {
 		priced = m.lasting.Apply
@@ -63,7 +68,7 @@ func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pac
 
 // Pools are those of a problem alone, for somebody who only wants to know what there is and what it costs. Used is left out.
 func (m *Problems) Pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
-	return m.pools(ctx, snapshot, nil)
+	return m.pools(ctx, snapshot, nil, 0)
 }
 
 // Problem makes the input of a decision of a snapshot.
@@ -104,7 +109,7 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 
 // pools converts the NodePools. A pool whose node class or types can't be had stays in the problem, not ready and with
 // the reason, so that pods can be told; it never holds up the others.
-func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used map[string]res.List) []*cluster.Pool {
+func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used map[string]res.List, replaced int) []*cluster.Pool {
 	if m.reader == nil {
 		m.reader = newTypeReader(m.Types, m.Recover, m.Late)
 	}
@@ -134,7 +139,7 @@ func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used m
 		intake.Restrain(pool, p, snapshot.Nodes)
 		out, of = append(out, pool), append(of, classes[name])
 	}
-	m.boundBySubnets(out, of, snapshot)
+	m.boundBySubnets(out, of, snapshot, replaced)
 	return out
 }
 
