@@ -286,7 +286,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	c.o.Meter.Solved(took)
 	solved := p
 	p, dropped := c.verify(ctx, problem, solved)
-	p = withUnplaced(without(p, more), waits)
+	p = without(withUnplaced(p, waits), more)
 	p = c.oneRetry(problem, p, began)
 	c.o.Meter.Decided(decided(p))
 	c.say(ctx, id, snapshot.Pending, problem, p, virtual, len(more), took)
