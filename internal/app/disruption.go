@@ -43,13 +43,13 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	lasting := *problems
 	lasting.Lasting = true
 	consolidation := &disrupt.Loop{
-		Client: d.GetClient(), Queue: queue, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Client: d.GetClient(), Queue: queue, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
 		Options:  ConsolidationOptions(d.Settings),
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
 		Without: map[string]bool{},
 	}
 	drifted := &disrupt.Drift{
-		Queue: queue, State: d.cache, Problem: problems.Problem, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Queue: queue, State: d.cache, Problem: problems.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption,
 	}
 	if d.shop != nil {

@@ -16,7 +16,7 @@ func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview)
 	owners := &provision.Owners{Reader: d.GetAPIReader(), Settled: d.cache.Settled, Now: time.Now}
 	return provision.New(provision.Options{
 		State: d.cache, Types: d.cloud("provisioner"), Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
-		Missing: owners.Missing, WholeBatches: !d.EarlyBatches, PriceBound: d.LaunchPriceBound,
+		Missing: owners.Missing, Reserved: d.cache.Reserved, WholeBatches: !d.EarlyBatches, PriceBound: d.LaunchPriceBound,
 		Pack:    PackOptions(d.Settings),
 		Retry:   d.provider.Retry,
 		Settle:  d.settle(),

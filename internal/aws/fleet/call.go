@@ -125,7 +125,7 @@ func (b *Launcher) send(ctx context.Context, c *call) {
 		}
 		b.opts.Failed(f)
 	default:
-		b.opts.Failed(refusal(&c.orders[0].Request, err))
+		b.failedLocked(c, []PoolError{refusal(&c.orders[0].Request, err)}, 0)
 		b.refusedLocked(c, err, awserr.Code(err) == "IdempotentParameterMismatch")
 	}
 }
@@ -254,12 +254,7 @@ func (b *Launcher) dealLocked(c *call, out *ec2.CreateFleetOutput) {
 	c.resolved = true
 	got := instancesOf(out, c)
 	failures := failuresOf(out.Errors, &c.orders[0].Request)
-	for _, f := range failures {
-		b.opts.Failed(f)
-	}
-	if len(got) == 0 && len(failures) > 0 && b.opts.Refused != nil {
-		b.opts.Refused(&c.orders[0].Request, failures)
-	}
+	b.failedLocked(c, failures, len(got))
 	launched := map[string]int{}
 	for _, m := range got {
 		launched[m.SubnetID]++

@@ -25,6 +25,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/trace"
 )
 
+// StuckAfter is the age at which an instance that is still not initialized is no longer believed to take pods: nothing
+// removes it, and pods that are sent there again and again would wait for ever.
+const StuckAfter = 25 * time.Minute
+
 // State is what the applier checks actions against and tells what it did.
 type State interface {
 	Snapshot() *cluster.Snapshot
@@ -190,12 +194,25 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 		}
 		u := until
 		if !node.Initialized && node.Claim != "" {
-			u = a.o.Now().Add(a.o.ClaimTTL)
+			u = a.whileStarting(node, until)
 		}
 		a.o.State.Reserve(node, pods, u)
 		a.events.nominated(a.o.State, pods, "node "+p.Node)
 	}
 	return out
+}
+
+// whileStarting is until when room is kept on an instance that is not initialized: until it is believed to be stuck, and no
+// shorter than until.
+func (a *Applier) whileStarting(node *cluster.Node, until time.Time) time.Time {
+	end := a.o.Now().Add(a.o.ClaimTTL)
+	if stuck := node.CreatedAt.Add(StuckAfter); !node.CreatedAt.IsZero() && stuck.Before(end) {
+		end = stuck
+	}
+	if end.Before(until) {
+		return until
+	}
+	return end
 }
 
 // create writes the claims, so many at a time, and tells the state of each at once. They bear the ID of ctx.

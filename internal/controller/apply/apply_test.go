@@ -270,6 +270,58 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestALimitThatIsLoweredWhileAPlanIsMadeHolds for the instances and for the types that EC2 may choose among.
+func TestALimitThatIsLoweredWhileAPlanIsMadeHolds(t *testing.T) {
+	limit := func(cpu string) func(*karpv1.NodePool) {
+		return func(p *karpv1.NodePool) {
+			p.ResourceVersion = "9"
+			if cpu != "" {
+				p.Spec.Limits = karpv1.Limits{"cpu": resource.MustParse(cpu)}
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		planned, now string
+		claims       int
+		types        string // of the first
+	}{
+		"no limit":                  {planned: "", now: "", claims: 2, types: "[small big]"},
+		"a new limit":               {planned: "", now: "4", claims: 1, types: "[small]"},
+		"a lower limit":             {planned: "16", now: "8", claims: 2, types: "[small]"},
+		"a higher limit":            {planned: "8", now: "16", claims: 2, types: "[small]"},
+		"a limit that is gone":      {planned: "8", now: "", claims: 2, types: "[small]"},
+		"a limit that stays":        {planned: "4", now: "4", claims: 1, types: "[small]"},
+		"a limit that forbids both": {planned: "16", now: "3", claims: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, interceptor.Funcs{}, 2, limit(tt.planned))
+			newest := testPool(limit(tt.now))
+			newest.ResourceVersion = "10"
+			b.cache.SetPool(newest)
+			before := b.offers[0].Limits.Clone()
+			out := b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods[0]), testNode(b.pods[1])}}, b.offers)
+			if len(out.Created) != tt.claims || len(out.Refused) != 2-tt.claims {
+				t.Fatalf("outcome %+v, want %d claims", out, tt.claims)
+			}
+			for _, r := range out.Refused {
+				if r.Code != LimitReached {
+					t.Errorf("refused for %s", r.Code)
+				}
+			}
+			for _, claim := range b.claims(t)[:min(1, tt.claims)] {
+				for _, r := range claim.Spec.Requirements {
+					if r.Key == corev1.LabelInstanceTypeStable && fmt.Sprint(r.Values) != tt.types {
+						t.Errorf("types %v, want %s", r.Values, tt.types)
+					}
+				}
+			}
+			if diff := cmp.Diff(before, b.offers[0].Limits); diff != "" {
+				t.Errorf("the plan's pool was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 func (b *bench) unready() {
 	p := testPool()
 	p.ResourceVersion = "9"
@@ -313,6 +365,43 @@ func TestAWriteThatIsRefusedLeavesTheOthers(t *testing.T) {
 	}
 	if n := len(b.cache.Snapshot().Pending); n != 1 {
 		t.Errorf("%d pods pending, want the one without a claim", n)
+	}
+}
+
+// TestHowLongRoomIsKeptOnANodeThatIsNotInitialized: until it counts as stuck; pods that wait get another node then.
+func TestHowLongRoomIsKeptOnANodeThatIsNotInitialized(t *testing.T) {
+	for name, tt := range map[string]struct {
+		age, kept time.Duration
+		no        bool // its age is not known
+	}{
+		"a young one":           {age: time.Minute, kept: 20 * time.Minute},
+		"one that is old":       {age: StuckAfter - 5*time.Minute, kept: 5 * time.Minute},
+		"one about to be stuck": {age: StuckAfter - time.Second, kept: 20 * time.Second},
+		"one that is stuck, but whose pool has others": {age: StuckAfter + time.Minute, kept: 20 * time.Second},
+		"one of unknown age":                           {no: true, kept: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, interceptor.Funcs{}, 1)
+			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", ResourceVersion: "1"}}
+			if !tt.no {
+				claim.CreationTimestamp = metav1.NewTime(b.clock.Add(-tt.age))
+			}
+			claim.Spec.NodeClassRef = testPool().Spec.Template.Spec.NodeClassRef
+			b.cache.SetClaim(claim)
+			node := b.cache.Snapshot().Nodes[0].Name
+			out := b.Apply(t.Context(), &plan.Plan{Placements: []plan.Placement{{Node: node, Pods: b.pods}}}, b.offers)
+			if len(out.Refused) > 0 {
+				t.Fatalf("outcome %+v", out)
+			}
+			b.clock = b.clock.Add(tt.kept - time.Millisecond)
+			if n := len(b.cache.Snapshot().Pending); n != 0 {
+				t.Errorf("%d pods pending before %s have passed, want none", n, tt.kept)
+			}
+			b.clock = b.clock.Add(time.Millisecond)
+			if n := len(b.cache.Snapshot().Pending); n != 1 {
+				t.Errorf("%d pods pending after %s, want 1", n, tt.kept)
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func newChecker(state State, pools []*cluster.Pool, bound int64) *checker {
 		c.pools[p.Name] = p
 	}
 	for _, p := range pools {
-		c.offered[p.Name] = p
+		c.offered[p.Name] = lowered(p, c.pools[p.Name])
 	}
 	for _, n := range snapshot.Nodes {
 		c.nodes[n.Name] = n

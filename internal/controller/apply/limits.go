@@ -3,10 +3,30 @@ package apply
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
+
+// lowered is a pool of a plan with the limits of the newest NodePool where those are lower: they may have been lowered while the plan
+// was made.
+func lowered(offered *cluster.Pool, newest *karpv1.NodePool) *cluster.Pool {
+	if newest == nil || len(newest.Spec.Limits) == 0 {
+		return offered
+	}
+	out := *offered
+	out.Limits = intake.Resources(corev1.ResourceList(newest.Spec.Limits))
+	for k, limit := range offered.Limits {
+		if now, ok := out.Limits[k]; !ok || limit < now {
+			out.Limits[k] = limit
+		}
+	}
+	return &out
+}
 
 // withinLimits takes the types out of nodes' lists with which the limits of their pool would be exceeded, if EC2 chose them. Plans
 // count a node as the least that its types have, so that it may be planned close to a limit; what is left of the limit

@@ -36,8 +36,9 @@ const (
 type Drift struct {
 	Queue *Queue
 	State LoopState
-	// Problem makes the cluster's part of a problem; it is called by one goroutine at a time, see Queue.Alone.
-	Problem func(context.Context, *cluster.Snapshot) *pack.Problem
+	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine at a time, see
+	// Queue.Alone.
+	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
 	// Bare makes n instances for no pods in particular of a static pool, and the pool as they are offered in it; nil where
 	// there are no static pools. What can't be had has its reasons.
 	Bare func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
@@ -279,7 +280,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 	if len(v.due) == 0 {
 		return 0, nil
 	}
-	v.problem = v.rolling(d.Problem(ctx, v.snapshot))
+	v.problem = v.rolling(d.Problem(ctx, v.snapshot, len(v.due)))
 	due := make([]string, len(v.due))
 	for i, c := range v.due {
 		due[i] = c.Node
@@ -301,7 +302,7 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 		commands = append(commands, c)
 	}
 	for _, k := range decision.Kept {
-		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
+		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			d.nodeStays(v, k.Node, r)
 		}
 	}

@@ -38,7 +38,7 @@ func (h *testCluster) drift() *Drift {
 	}
 	d := &Drift{
 		Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
-		Problem: func(_ context.Context, s *cluster.Snapshot) *pack.Problem {
+		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			p := &pack.Problem{Now: time.Now(), Nodes: s.Nodes, Pending: s.Pending, Options: pack.Options{WellKnown: scenario.WellKnown()}}
 			for _, pool := range h.cache.Pools() {
 				if !pool.IsStatic() {
@@ -188,6 +188,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 		pdb   bool
 		claim func(*karpv1.NodeClaim)
 		pool  func(*karpv1.NodePool)
+		drift func(*Drift)
 		goes  bool
 		told  bool
 	}{
@@ -206,7 +207,8 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 			p.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyWhenEmpty
 			p.Spec.Disruption.ConsolidateAfter = karpv1.NillableDuration{}
 		}, goes: true},
-		"a node that is not ready": {node: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, goes: true},
+		"a zone without free addresses": {drift: func(d *Drift) { d.Problem = withoutAddresses(d.Problem) }, told: true},
+		"a node that is not ready":      {node: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, goes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -223,6 +225,9 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 					h.cache.SetBudget(b)
 				}
 				d := h.drift()
+				if tc.drift != nil {
+					tc.drift(d)
+				}
 				var edits []func(*corev1.Node)
 				if tc.node != nil {
 					edits = append(edits, tc.node)

@@ -75,7 +75,7 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		v.loose = last.Spare*100 >= last.After*loosePercent
 	}
 	v.loose = v.loose || l.without("hold")
-	problem := l.Problem(ctx, snapshot)
+	problem := l.Problem(ctx, snapshot, v.replaceable())
 	v.problem = &disrupt.Problem{Cluster: problem, Pools: v.poolsOf(), DeletionCosts: v.standing.DeletionCosts, Options: l.Options}
 	for _, n := range problem.Nodes {
 		if n.Claim != "" {
@@ -92,6 +92,23 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	}
 	v.shield(problem)
 	return v
+}
+
+// replaceable is how many nodes the budgets let a decision replace at most to save money.
+func (v *view) replaceable() int {
+	nodes, sum := map[string]int{}, 0
+	for _, n := range v.nodes {
+		nodes[n.Pool]++
+	}
+	for pool, n := range nodes {
+		if s := v.spending[pool]; s != nil {
+			if left, bound := s.Left[karpv1.DisruptionReasonUnderutilized]; bound {
+				n = min(n, left)
+			}
+			sum += n
+		}
+	}
+	return sum
 }
 
 // poolsOf are the pools as a decision is told of them, by name.

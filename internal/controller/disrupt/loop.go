@@ -41,8 +41,8 @@ type Loop struct {
 	Queue   *Queue
 	State   LoopState
 	Breaker *Breaker
-	// Problem makes the cluster's part of a problem; it is called by one goroutine.
-	Problem func(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem
+	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine.
+	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
 	Options disrupt.Options
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced   func() bool

@@ -75,6 +75,8 @@ type memory struct {
 	priced bool
 	// told is true once it is in the log that instance was launched.
 	told bool
+	// begun is when this process first tried to launch it.
+	begun time.Time
 	// launching is a launch that was begun and whose outcome has not been taken yet.
 	launching *launching
 	// written is the resource version of the last write.
@@ -217,7 +219,11 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
 	conditions.Initialize()
 	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
-		if wait := c.remember(claim).retryAt.Sub(c.Clock.Now()); wait > 0 {
+		known := c.remember(claim)
+		if known.begun.IsZero() {
+			known.begun = c.Clock.Now()
+		}
+		if wait := known.retryAt.Sub(c.Clock.Now()); wait > 0 {
 			// An event, even that of our own status write, must not cut the pause between two tries short.
 			return outcome{after: wait, deleted: c.expired(ctx, claim)}, nil
 		}
@@ -230,7 +236,8 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 				return outcome{deleted: true}, nil
 			}
 			wait := c.pause(claim)
-			c.Log.ErrorContext(ctx, "failed launching nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "error", err, "retry_in", wait, "given_up_at", claim.CreationTimestamp.Add(c.LaunchTimeout))...)
+			end, _ := c.deadline(claim)
+			c.Log.ErrorContext(ctx, "failed launching nodeclaim", append(story.Of(claim), "nodeclaim", claim.Name, "error", err, "retry_in", wait, "given_up_at", end)...)
 			return outcome{after: wait}, nil
 		}
 		if gone || err != nil {

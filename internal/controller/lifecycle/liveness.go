@@ -18,11 +18,16 @@ import (
 
 func asCloud(err error) (*cloud.Error, bool) { return errors.AsType[*cloud.Error](err) }
 
-// deadline is when the claim is given up, if it still waits for a step that has one.
+// deadline is when the claim is given up, if it still waits for a step that has one. A claim that another process left
+// without an instance has the whole time to launch.
 func (c *Controller) deadline(claim *karpv1.NodeClaim) (time.Time, bool) {
 	conditions := claim.StatusConditions()
 	if launched := conditions.Get(karpv1.ConditionTypeLaunched); !launched.IsTrue() {
-		return claim.CreationTimestamp.Add(c.LaunchTimeout), true
+		from := claim.CreationTimestamp.Time
+		if begun := c.remember(claim).begun; begun.After(from) {
+			from = begun
+		}
+		return from.Add(c.LaunchTimeout), true
 	} else if !conditions.IsTrue(karpv1.ConditionTypeRegistered) {
 		return launched.LastTransitionTime.Add(c.RegistrationTimeout), true
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
@@ -25,10 +27,13 @@ const (
 // doubts are the classes of pods which the scheduler does not put where they are planned, though there is room: because of a taint or
 // of pods that only a running node shows, a volume on a host that is gone, or a quota of its own. What is not known can't be
 // planned for, and each decision would launch the same again, or keep a node for pods that never come. So one pod
-// of such a class takes part at a time, after a pause that doubles, until one is bound.
+// of such a class takes part at a time, after a pause that doubles, until one is bound. A pod's trial lasts as long as it waits or has
+// room on a node, which may have to boot yet.
 //
 // Concurrency: safe.
 type doubts struct {
+	reserved func(pod types.UID) bool // Options.Reserved
+
 	mu sync.Mutex
 	of map[string]*doubt // by class
 }
@@ -89,16 +94,20 @@ func (d *doubts) split(pods []*cluster.Pod, now time.Time) parted {
 	if len(d.of) == 0 {
 		return parted{in: pods}
 	}
+	waits := map[string]bool{}
+	for _, pod := range pods {
+		waits[pod.UID] = true
+	}
 	var p parted
 	for _, pod := range pods {
 		x := d.of[pod.Class.ID]
 		// What runs on a node that is going has been put somewhere before, and has no time to wait.
 		if x != nil && x.missed >= doubted && x.trial != pod.UID && pod.Node == "" {
-			if now.Before(x.until) {
+			if now.Before(x.until) || x.trial != "" && (waits[x.trial] || d.reserved != nil && d.reserved(types.UID(x.trial))) {
 				p.out = append(p.out, pod)
 				continue
 			}
-			x.trial, x.until = pod.UID, now.Add(x.pause) // what comes of it is known by then
+			x.trial, x.until = pod.UID, now.Add(x.pause)
 		}
 		p.in = append(p.in, pod)
 	}
@@ -118,9 +127,13 @@ func (d *doubts) unplaced(pods []*cluster.Pod) []plan.Unplaced {
 			}
 		}
 		if x := d.of[id]; x != nil {
+			next := "again from " + x.until.UTC().Format(time.TimeOnly) + " on"
+			if x.trial != "" {
+				next = "now"
+			}
 			u.Reasons = []plan.Reason{{Code: plan.Unplaceable, Detail: fmt.Sprintf(
-				"%d times in a row the scheduler did not put such a pod on the node that was chosen for it, which has room (it says: %s); one is tried again from %s on",
-				x.missed, x.said, x.until.UTC().Format(time.TimeOnly))}}
+				"%d times in a row the scheduler did not put such a pod on the node that was chosen for it, which has room (it says: %s); one is tried %s",
+				x.missed, x.said, next)}}
 		}
 		out = append(out, u)
 	}

@@ -5,16 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 )
 
 // TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned: twice they are planned together, then one at a time, with growing pauses.
 func TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned(t *testing.T) {
 	web, db := &cluster.Class{ID: "web"}, &cluster.Class{ID: "db"}
-	pods := []*cluster.Pod{{PodRef: cluster.PodRef{Name: "a", UID: "a"}, Class: web}, {PodRef: cluster.PodRef{Name: "b", UID: "b"}, Class: web}, {PodRef: cluster.PodRef{Name: "c", UID: "cr"}, Class: db},
+	a := &cluster.Pod{PodRef: cluster.PodRef{Name: "a", UID: "a"}, Class: web}
+	pods := []*cluster.Pod{a, {PodRef: cluster.PodRef{Name: "b", UID: "b"}, Class: web}, {PodRef: cluster.PodRef{Name: "c", UID: "cr"}, Class: db},
 		{PodRef: cluster.PodRef{Name: "r", UID: "r"}, Class: web, Node: "that-goes"}}
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	var d doubts
+	reserved := map[types.UID]bool{}
+	d := doubts{reserved: func(uid types.UID) bool { return reserved[uid] }}
 	in := func() string {
 		var out strings.Builder
 		for _, p := range d.split(pods, now).in {
@@ -41,6 +45,11 @@ func TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned(t *testing.T) {
 		{"a third miss", 30 * time.Second, miss, "cr"},
 		{"after as long as the first time", firstDoubt, func() {}, "cr"},
 		{"after twice as long", firstDoubt, func() {}, "acr"},
+		{"its node boots, so that it is not pending", 30 * time.Second, func() { pods, reserved["a"] = pods[1:], true }, "cr"},
+		{"the node takes longer than the pause", 2 * firstDoubt, func() {}, "cr"},
+		{"the node is gone", time.Second, func() { pods, reserved = append([]*cluster.Pod{a}, pods...), nil }, "acr"},
+		{"the tried pod is gone", 2 * firstDoubt, func() { pods = pods[1:] }, "bcr"},
+		{"it is back under another name", time.Second, func() { pods = append([]*cluster.Pod{a}, pods...) }, "bcr"},
 		{"one is bound", time.Second, func() { d.dispel("web") }, "abcr"},
 		{"two misses again", time.Minute, func() { miss(); now = now.Add(oneRound); miss() }, "cr"},
 		{"other pools", time.Second, d.dispelAll, "abcr"},

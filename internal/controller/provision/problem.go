@@ -19,12 +19,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// stuckAfter is the age at which an instance that is still not initialized is no longer believed to take pods: nothing
-// removes it, and pods that are sent there again and again would wait for ever. It doubles with each one of its NodePool that is stuck
-// already: where it is the pool's fault (no device plugin, a startup taint that nobody takes off), another instance is no help,
-// and one every half hour would be paid for until the pool's limit.
-const stuckAfter = 25 * time.Minute
-
 // Problems makes the input of decisions of snapshots: pools with their types, and nodes with their prices.
 //
 // Concurrency: one goroutine.
@@ -48,10 +42,15 @@ type Problems struct {
 	lasting cluster.Lasting
 }
 
-// Problem makes the input of a decision of a snapshot.
+// Problem makes the input of a decision of a snapshot, in which no nodes are replaced.
 func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
+	return m.Replacing(ctx, snapshot, 0)
+}
+
+// Replacing makes the input of a decision of a snapshot, in which so many nodes may be replaced.
+func (m *Problems) Replacing(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem {
 	now := m.Now().UTC()
-	pools := m.pools(ctx, snapshot, apply.Usage(snapshot))
+	pools := m.pools(ctx, snapshot, apply.Usage(snapshot), nodes)
 	priced := m.prices.Apply
 	if m.Lasting {
 		priced = m.lasting.Apply
@@ -69,7 +68,7 @@ func (m *Problems) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pac
 
 // Pools are those of a problem alone, for somebody who only wants to know what there is and what it costs. Used is left out.
 func (m *Problems) Pools(ctx context.Context, snapshot *cluster.Snapshot) []*cluster.Pool {
-	return m.pools(ctx, snapshot, nil)
+	return m.pools(ctx, snapshot, nil, 0)
 }
 
 // Problem makes the input of a decision of a snapshot.
@@ -79,11 +78,13 @@ func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *p
 	return p
 }
 
-// withoutStuck leaves instances that do not get ready with no room for more pods.
+// withoutStuck leaves instances that do not get ready with no room for more pods. The age doubles with each one of the NodePool that
+// is stuck already: where it is the pool's fault (no device plugin, a startup taint that nobody takes off), another instance
+// is no help, and one every half hour would be paid for until the pool's limit.
 func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 	var late []int
 	for i, n := range nodes {
-		if n.Claim != "" && !n.Initialized && !n.Deleting && !n.CreatedAt.IsZero() && now.Sub(n.CreatedAt) >= stuckAfter {
+		if n.Claim != "" && !n.Initialized && !n.Deleting && !n.CreatedAt.IsZero() && now.Sub(n.CreatedAt) >= apply.StuckAfter {
 			late = append(late, i)
 		}
 	}
@@ -96,7 +97,7 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 	out, stuck := slices.Clone(nodes), map[string]int{}
 	for _, i := range late {
 		n := *nodes[i]
-		if now.Sub(n.CreatedAt) < stuckAfter<<min(stuck[n.Pool], 16) {
+		if now.Sub(n.CreatedAt) < apply.StuckAfter<<min(stuck[n.Pool], 16) {
 			continue
 		}
 		stuck[n.Pool]++
@@ -108,7 +109,7 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 
 // pools converts the NodePools. A pool whose node class or types can't be had stays in the problem, not ready and with
 // the reason, so that pods can be told; it never holds up the others.
-func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used map[string]res.List) []*cluster.Pool {
+func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used map[string]res.List, replaced int) []*cluster.Pool {
 	if m.reader == nil {
 		m.reader = newTypeReader(m.Types, m.Recover, m.Late)
 	}
@@ -138,7 +139,7 @@ func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used m
 		intake.Restrain(pool, p, snapshot.Nodes)
 		out, of = append(out, pool), append(of, classes[name])
 	}
-	m.boundBySubnets(out, of, snapshot)
+	m.boundBySubnets(out, of, snapshot, replaced)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
@@ -19,13 +20,13 @@ func TestAPoolWhoseInstancesNeverGetReadyLaunchesLessAndLess(t *testing.T) {
 		nodes []*cluster.Node
 		full  []string
 	}{
-		"one that is young": {[]*cluster.Node{node("a", "p", stuckAfter-time.Second)}, nil},
-		"one":               {[]*cluster.Node{node("a", "p", stuckAfter)}, []string{"a"}},
-		"two of one age":    {[]*cluster.Node{node("b", "p", stuckAfter), node("a", "p", stuckAfter)}, []string{"a"}},
-		"the second, twice as old": {[]*cluster.Node{node("b", "p", 2*stuckAfter), node("a", "p", 2*stuckAfter), node("c", "p", 2*stuckAfter)},
+		"one that is young": {[]*cluster.Node{node("a", "p", apply.StuckAfter-time.Second)}, nil},
+		"one":               {[]*cluster.Node{node("a", "p", apply.StuckAfter)}, []string{"a"}},
+		"two of one age":    {[]*cluster.Node{node("b", "p", apply.StuckAfter), node("a", "p", apply.StuckAfter)}, []string{"a"}},
+		"the second, twice as old": {[]*cluster.Node{node("b", "p", 2*apply.StuckAfter), node("a", "p", 2*apply.StuckAfter), node("c", "p", 2*apply.StuckAfter)},
 			[]string{"a", "b"}},
 		"a hundred in a day": {slices.Repeat([]*cluster.Node{node("a", "p", 24*time.Hour)}, 100), slices.Repeat([]string{"a"}, 6)},
-		"others' pools":      {[]*cluster.Node{node("a", "p", stuckAfter), node("b", "q", stuckAfter)}, []string{"a", "b"}},
+		"others' pools":      {[]*cluster.Node{node("a", "p", apply.StuckAfter), node("b", "q", apply.StuckAfter)}, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var full []string

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -96,6 +97,8 @@ type Options struct {
 	BatchIdle, BatchMax time.Duration
 	// Missing is how many pods of an owner are still to come (Owners.Missing); nil knows of none.
 	Missing func(context.Context, cache.Owner) (n int, ok bool)
+	// Reserved reports whether room on a node is kept for a pod; nil knows of none.
+	Reserved func(types.UID) bool
 	// WholeBatches makes every decision wait for BatchIdle, also where nobody is known to follow.
 	WholeBatches bool
 	Pack         pack.Options
@@ -160,6 +163,7 @@ func New(o Options) *Controller {
 		c.renew = func() { c.o.Solve = pack.NewEngine().Solve }
 		c.renew()
 	}
+	c.doubts.reserved = o.Reserved
 	c.batch.missing, c.batch.whole = o.Missing, o.WholeBatches
 	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Clock.Now, Late: c.batch.poke}
 	return c
@@ -282,7 +286,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	c.o.Meter.Solved(took)
 	solved := p
 	p, dropped := c.verify(ctx, problem, solved)
-	p = withUnplaced(without(p, more), waits)
+	p = without(withUnplaced(p, waits), more)
 	p = c.oneRetry(problem, p, began)
 	c.o.Meter.Decided(decided(p))
 	c.say(ctx, id, snapshot.Pending, problem, p, virtual, len(more), took)

@@ -8,13 +8,13 @@ import (
 )
 
 // boundBySubnets tells pools the addresses of their subnets in zones where they may run short: where no subnet has enough
-// for an instance for each pod that waits and each instance that is on its way. Elsewhere they would make one problem look
-// unlike the next whenever a pod comes or goes.
-func (m *Problems) boundBySubnets(pools []*cluster.Pool, classes []*awsv1.EC2NodeClass, snapshot *cluster.Snapshot) {
-	if m.Subnets == nil || len(snapshot.Pending) == 0 {
+// for an instance for each pod that waits, each node that may be replaced and each instance that is on its way. Elsewhere they
+// would make one problem look unlike the next whenever a pod comes or goes.
+func (m *Problems) boundBySubnets(pools []*cluster.Pool, classes []*awsv1.EC2NodeClass, snapshot *cluster.Snapshot, replaced int) {
+	instances, each := int64(len(snapshot.Pending)+replaced), int64(1)
+	if m.Subnets == nil || instances == 0 {
 		return
 	}
-	instances, each := int64(len(snapshot.Pending)), int64(1)
 	for _, n := range snapshot.Nodes {
 		if !n.Launched && !n.Deleting {
 			instances++

@@ -17,6 +17,7 @@ func TestPoolsAreBoundBySubnetsThatMayRunShort(t *testing.T) {
 	arriving, arrived, leaving := &cluster.Node{}, &cluster.Node{Launched: true}, &cluster.Node{Deleting: true}
 	for name, c := range map[string]struct {
 		snapshot cluster.Snapshot
+		replaced int
 		takes    int64
 		notReady string
 		want     []string
@@ -25,6 +26,9 @@ func TestPoolsAreBoundBySubnetsThatMayRunShort(t *testing.T) {
 		"nothing waits":                            {snapshot: cluster.Snapshot{Nodes: []*cluster.Node{arriving}}, takes: 50},
 		"an instance on its way":                   {snapshot: cluster.Snapshot{Pending: waiting, Nodes: []*cluster.Node{arriving, arrived, leaving}}, want: []string{"s1"}},
 		"two instances on their way":               {snapshot: cluster.Snapshot{Pending: waiting, Nodes: []*cluster.Node{arriving, arriving}}, want: []string{"s1", "s2"}},
+		"nothing waits, and nodes are replaced":    {replaced: 4, want: []string{"s1"}},
+		"pods wait, and a node is replaced":        {snapshot: cluster.Snapshot{Pending: waiting}, replaced: 1, want: []string{"s1"}},
+		"enough for an instance for each node":     {replaced: 3},
 		"instances that take several":              {snapshot: cluster.Snapshot{Pending: waiting}, takes: 2, want: []string{"s1", "s2"}},
 		"all subnets of a zone, once one is short": {snapshot: cluster.Snapshot{Pending: waiting}, takes: 50, want: []string{"s1", "s2", "s3", "s4"}},
 		"a pool that is not ready":                 {snapshot: cluster.Snapshot{Pending: waiting}, takes: 50, notReady: "no"},
@@ -35,7 +39,7 @@ func TestPoolsAreBoundBySubnetsThatMayRunShort(t *testing.T) {
 			})
 			pool := &cluster.Pool{NotReady: c.notReady, Types: []*catalog.Type{{}, {Addresses: c.takes}}}
 			without := &cluster.Pool{}
-			h.problems.boundBySubnets([]*cluster.Pool{pool, without}, []*awsv1.EC2NodeClass{{}, nil}, &c.snapshot)
+			h.problems.boundBySubnets([]*cluster.Pool{pool, without}, []*awsv1.EC2NodeClass{{}, nil}, &c.snapshot, c.replaced)
 			var got []string
 			for _, x := range pool.Subnets {
 				got = append(got, x.ID)

@@ -99,6 +99,25 @@ func TestAPoolIsAskedOnceAClosure(t *testing.T) {
 	}
 }
 
+// TestAFleetThatBringsNothingAndDoesNotSayWhyIsNotAskedForWithoutEnd: pods wait as in any other shortage.
+func TestAFleetThatBringsNothingAndDoesNotSayWhyIsNotAskedForWithoutEnd(t *testing.T) {
+	simcluster.Run(t, simcluster.Options{World: many}, func(h *simcluster.Cluster) {
+		h.Apply(strings.NewReplacer("[spot, on-demand]", "[spot]", "[c, m, r]", "[m]").Replace(simcluster.Defaults))
+		h.Pass(time.Minute)
+		fault := h.AWS.World.AddFault(world.Fault{Kind: world.FaultSilentFleet})
+		from := time.Now()
+		deployApart(h, "web", 3)
+		h.Pass(time.Minute)
+		got := since(h, from, "*")
+		h.T.Logf("%+v", got)
+		if got.fleets == 0 || got.fleets > 15 || got.claims > 40 || got.most > 4 { // each 20 seconds something is tried again
+			h.T.Errorf("%+v: want at most 15 fleets and 40 claims, and no pool more than four times", got)
+		}
+		h.AWS.World.RemoveFault(fault)
+		h.Running(3*time.Minute, "web", 3)
+	})
+}
+
 // TestCapacityThatIsBackIsUsedWithinHalfAMinute: while pods wait, EC2 is asked again with one small launch at a time.
 func TestCapacityThatIsBackIsUsedWithinHalfAMinute(t *testing.T) {
 	for _, lasts := range []time.Duration{time.Minute, 10*time.Minute + 7*time.Second, time.Hour + 11*time.Second} {

@@ -35,7 +35,8 @@ func (c *Cache) Assume(claim *karpv1.NodeClaim, expected intake.Expected, pods [
 	c.reserveOn(reservation.OfClaim(claim.Name), pods, until)
 }
 
-// Reserve reserves room on an instance of the snapshot for pods: a Node, or a claim whose Node has not joined.
+// Reserve reserves room on an instance of the snapshot for pods: a Node, or a claim whose Node has not joined. Where the
+// instance has become ready since the snapshot, the pods have the grace period.
 func (c *Cache) Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Time) {
 	c.mu.Lock()
 	defer c.unlock()
@@ -44,6 +45,13 @@ func (c *Cache) Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Ti
 		unit = reservation.OfClaim(node.Claim)
 	}
 	c.reserveOn(unit, pods, until)
+	if now := c.instance(unit); now != nil && now.Initialized && now.Ready {
+		for _, pod := range pods {
+			if r, ok := c.reserved.Of(types.UID(pod.UID)); ok {
+				c.hurry(r, now.Name)
+			}
+		}
+	}
 	if node.Claim != "" && node.Registered {
 		c.tell(NominationLost, node.Claim) // it takes pods already, and would not come up otherwise
 	}
@@ -223,15 +231,20 @@ const nominatedGrace = 5 * time.Minute
 func (c *Cache) hurryReservations(unit reservation.Unit, claim string) {
 	node, _ := unit.Node()
 	for _, r := range c.reserved.On(unit, reservation.OfClaim(claim)) {
-		if e := c.entries[r.Pod]; e != nil && c.leaving(e) {
-			continue // it is not evicted yet
-		}
-		grace := c.bindGrace
-		if node != "" && c.reserved.Nominated(r.UID, node) {
-			grace = nominatedGrace
-		}
-		c.reserved.Shorten(r.UID, c.now().Add(grace))
+		c.hurry(r, node)
 	}
+}
+
+// hurry shortens a reservation on a node that is ready.
+func (c *Cache) hurry(r reservation.Reservation, node string) {
+	if e := c.entries[r.Pod]; e != nil && c.leaving(e) {
+		return // it is not evicted yet
+	}
+	grace := c.bindGrace
+	if node != "" && c.reserved.Nominated(r.UID, node) {
+		grace = nominatedGrace
+	}
+	c.reserved.Shorten(r.UID, c.now().Add(grace))
 }
 
 func (c *Cache) touchReservation(uid types.UID) {
@@ -281,6 +294,9 @@ func (c *Cache) waitingOn(unit reservation.Unit) []*entry {
 	}
 	return out
 }
+
+// Reserved reports whether room on a node is kept for a pod.
+func (c *Cache) Reserved(pod types.UID) bool { return c.reserved.Has(pod) }
 
 // WaitingFor says since when the longest waiting of the pods that are given room on a claim has waited; ok is false when
 // none is.

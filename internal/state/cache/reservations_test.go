@@ -280,6 +280,60 @@ func TestNominationToAnExistingNode(t *testing.T) {
 	}
 }
 
+// TestHowLongRoomIsKeptOnANodeThatIsReadySinceTheDecision: what becomes ready between the snapshot and the reservation was not ready in
+// the eyes of whoever asks for the long time.
+func TestHowLongRoomIsKeptOnANodeThatIsReadySinceTheDecision(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ready, seen bool // before the reservation
+		leaving     bool // the pod runs on a node that is to go
+		kept        time.Duration
+	}{
+		"not ready":                            {kept: 20 * time.Minute},
+		"ready":                                {ready: true, kept: DefaultBindGrace},
+		"ready, and a snapshot was made of it": {ready: true, seen: true, kept: DefaultBindGrace},
+		"for a pod that runs until its replacement is there": {ready: true, seen: true, leaving: true, kept: 20 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			claim := r.claim("c0", launch)
+			r.SetClaim(claim)
+			node := newNode("n0", "uid-n0", "id-1")
+			r.version(node)
+			r.SetNode(node)
+			var edit []func(*corev1.Pod)
+			if tc.leaving {
+				from := newNode("n1", "uid-n1", "")
+				from.Annotations = map[string]string{intake.DisruptingAnnotation: "Underutilized"}
+				r.version(from)
+				r.SetNode(from)
+				edit = append(edit, bound("n1"))
+			}
+			ref := r.pod("p0", edit...)
+			decided := r.instance("n0")
+			if tc.ready {
+				node = node.DeepCopy()
+				node.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true"}
+				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+				r.version(node)
+				r.SetNode(node)
+			}
+			if tc.seen {
+				r.Snapshot()
+			}
+			r.Reserve(decided, []cluster.PodRef{ref}, r.clock.Add(20*time.Minute))
+			r.Snapshot()
+			r.clock = r.clock.Add(tc.kept - time.Second)
+			if n := len(r.instance("n0").Pods); n != 1 {
+				t.Errorf("%d pods on the node a second before the end, want 1", n)
+			}
+			r.clock = r.clock.Add(time.Second)
+			if n := len(r.instance("n0").Pods); n != 0 {
+				t.Errorf("%d pods on the node at the end, want none", n)
+			}
+		})
+	}
+}
+
 func TestASnapshotCostsWhatChanged(t *testing.T) {
 	r := newRig()
 	for i := range 100 {

@@ -42,7 +42,14 @@ func (w *World) fillLocked(f *Fleet, plan *fleetPlan, part fleetPart) {
 	if partial != nil {
 		limit = min(partial.Limit, left)
 	}
+	silent := w.poolFaultLocked(FaultSilentFleet, part.capacityType, "", "", "")
+	if silent != nil {
+		limit = min(silent.Limit, limit)
+	}
 	for left > 0 && len(live) > 0 {
+		if silent != nil && part.count-left >= limit {
+			break
+		}
 		c := choose(part.strategy, live)
 		var err *Error
 		if part.count-left >= limit {

@@ -31,6 +31,8 @@ const (
 	FaultNoCapacity FaultKind = "no-capacity"
 	// FaultPartialFleet gives fleets at most Limit instances, and InsufficientInstanceCapacity for the rest.
 	FaultPartialFleet FaultKind = "partial-fleet"
+	// FaultSilentFleet gives fleets at most Limit instances, and no error for the rest.
+	FaultSilentFleet FaultKind = "silent-fleet"
 	// FaultLateInstances hides new instances from reads by Delay.
 	FaultLateInstances FaultKind = "late-instances"
 	// FaultLateTags hides tags, those given at launch and later ones, from reads by Delay.
@@ -69,7 +71,7 @@ type Fault struct {
 	Probability float64   `json:"probability,omitempty"` // of striking; 0 = always
 	Rate        float64   `json:"rate,omitempty"`        // throttle: calls per second that pass
 	Burst       float64   `json:"burst,omitempty"`       // throttle: calls that pass at once
-	Limit       int       `json:"limit,omitempty"`       // partial-fleet
+	Limit       int       `json:"limit,omitempty"`       // partial-fleet, silent-fleet
 	Until       time.Time `json:"until,omitzero"`        // spent from then on
 
 	Hits int `json:"hits"` // how often it struck
@@ -284,7 +286,7 @@ func AccountRates() []Fault {
 // FaultKinds lists every kind of fault.
 func FaultKinds() []FaultKind {
 	return []FaultKind{
-		FaultThrottle, FaultError, FaultSlow, FaultLostReply, FaultNoCapacity, FaultPartialFleet, FaultLateInstances, FaultLateTags,
+		FaultThrottle, FaultError, FaultSlow, FaultLostReply, FaultNoCapacity, FaultPartialFleet, FaultSilentFleet, FaultLateInstances, FaultLateTags,
 		FaultFailedLaunch, FaultNoAddresses, FaultDuplicateMessage, FaultWrongCluster,
 		FaultLateProfiles, FaultMissingImages, FaultMissingSpotPrices, FaultLostTemplates, FaultStaleRole, FaultDisorderedMessages,
 	}
