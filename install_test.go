@@ -1,0 +1,54 @@
+package kerf_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestTheYAMLOfInstall reads the objects of docs/install.md. Flux takes a new chart of a Git repository only with
+// reconcileStrategy: Revision, as the version in Chart.yaml does not change with each commit.
+func TestTheYAMLOfInstall(t *testing.T) {
+	page, err := os.ReadFile("docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	releases := map[string]bool{}
+	for _, block := range yamlBlock.FindAllStringSubmatch(string(page), -1) {
+		for _, text := range strings.Split(block[1], "\n---\n") {
+			var object struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Spec     struct {
+					Chart struct {
+						Spec struct{ Chart, ReconcileStrategy string }
+					}
+				}
+			}
+			if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+				t.Errorf("%v\n%s", err, text)
+				continue
+			}
+			if object.Kind != "HelmRelease" {
+				continue
+			}
+			chart := object.Spec.Chart.Spec
+			releases[object.Metadata.Name] = true
+			if chart.ReconcileStrategy != "Revision" {
+				t.Errorf("HelmRelease %s has reconcileStrategy %q, want Revision", object.Metadata.Name, chart.ReconcileStrategy)
+			}
+			if _, err := os.Stat(filepath.Join(chart.Chart, "Chart.yaml")); err != nil {
+				t.Errorf("HelmRelease %s: %v", object.Metadata.Name, err)
+			}
+		}
+	}
+	if !releases["karpenter"] || !releases["kerf-crd"] {
+		t.Errorf("the page has the HelmReleases %v, want karpenter and kerf-crd", releases)
+	}
+}
