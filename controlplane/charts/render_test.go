@@ -5,6 +5,7 @@ package charts_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -53,7 +54,13 @@ func load(t testing.TB, dir string) *chartv2.Chart {
 // render gives the objects of a chart, by kind and name, as trees in the form that the API server keeps them.
 func render(t testing.TB, c *chartv2.Chart, values map[string]any) map[string]map[string]any {
 	t.Helper()
-	all, err := chartutil.ToRenderValues(c, values, chartcommon.ReleaseOptions{Name: manifests.DefaultName, Namespace: manifests.DefaultNamespace, Revision: 1, IsInstall: true}, chartcommon.DefaultCapabilities)
+	return renderAs(t, manifests.DefaultName, c, values)
+}
+
+// renderAs gives those of a release of another name.
+func renderAs(t testing.TB, release string, c *chartv2.Chart, values map[string]any) map[string]map[string]any {
+	t.Helper()
+	all, err := chartutil.ToRenderValues(c, values, chartcommon.ReleaseOptions{Name: release, Namespace: manifests.DefaultNamespace, Revision: 1, IsInstall: true}, chartcommon.DefaultCapabilities)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,6 +183,40 @@ func TestTheValuesOfTheKarpenterChartAreEnough(t *testing.T) {
 	}
 	if want := manifests.Image + ":" + c.Metadata.AppVersion; !bytes.Contains(deployment, []byte("image: "+want)) {
 		t.Errorf("it does not run %s:\n%s", want, deployment)
+	}
+}
+
+// A shadow installation beside the controller that runs shares no object with it but what lets people read decisions, may only
+// read, and holds nothing up.
+func TestAShadowTouchesNothingOfTheReleaseBesideIt(t *testing.T) {
+	c := load(t, kerfChart)
+	everything := map[string]any{
+		"networkPolicy": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true},
+		"prometheusRule": map[string]any{"enabled": true}, "grafanaDashboards": map[string]any{"enabled": true},
+	}
+	beside := renderAs(t, "karpenter", c, chartutil.CoalesceTables(setting("kerf", nil), everything))
+	shadow := renderAs(t, "kerf-shadow", c, chartutil.CoalesceTables(setting("kerf", map[string]any{"shadow": true}), everything))
+	for name, object := range shadow {
+		if _, shared := beside[name]; shared && !strings.HasSuffix(name, " kerf-viewer") {
+			t.Errorf("both have %s", name)
+		}
+		if strings.HasPrefix(name, "PodDisruptionBudget") {
+			t.Errorf("it has a %s", name)
+		}
+		if rules, _, _ := unstructured.NestedSlice(object, "rules"); !strings.HasSuffix(name, " kerf-viewer") {
+			for _, r := range rules {
+				rule := r.(map[string]any)
+				for _, verb := range rule["verbs"].([]any) {
+					question := strings.HasPrefix(fmt.Sprint(rule["apiGroups"]), "[auth") // whose a token is, and what that user may
+					if !slices.Contains([]any{"get", "list", "watch"}, verb) && !question {
+						t.Errorf("%s may %s %v", name, verb, rule["resources"])
+					}
+				}
+			}
+		}
+	}
+	if shadow["ClusterRole kerf-shadow"] == nil || beside["PodDisruptionBudget karpenter"] == nil {
+		t.Error("the shadow has no ClusterRole, or the controller beside it no PodDisruptionBudget")
 	}
 }
 

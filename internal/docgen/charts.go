@@ -18,6 +18,7 @@ import (
 	"github.com/kerf-sh/kerf/api/crds"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	"github.com/kerf-sh/kerf/internal/setup/rbac"
+	"github.com/kerf-sh/kerf/internal/setup/rbac/reader"
 )
 
 // writtenInCharts begins the files of the charts that are made here.
@@ -33,7 +34,7 @@ func writeCharts(root string) error {
 	}{
 		"cluster": {rbac.YAML, "ClusterRole"}, "namespace": {rbac.YAML, "Role"}, "overlays": {rbac.Overlays, "ClusterRole"},
 		"buffers": {rbac.Buffers, "ClusterRole"}, "spreads": {rbac.Spreads, "ClusterRole"},
-		"viewer": {rbac.Viewer, "ClusterRole"}, "viewer-namespace": {rbac.Viewer, "Role"},
+		"reader": {reader.YAML, "ClusterRole"}, "viewer": {rbac.Viewer, "ClusterRole"}, "viewer-namespace": {rbac.Viewer, "Role"},
 	} {
 		rules, err := rulesText(roles.text, roles.kind)
 		if err != nil {

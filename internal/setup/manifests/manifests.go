@@ -76,11 +76,17 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	if v.ServiceAccount.Create {
 		out = append(out, i.serviceAccount())
 	}
-	out = append(out, i.clusterRole(), i.adminRole(), i.clusterRoleBinding(), i.role(), i.roleBinding())
+	out = append(out, i.clusterRole(), i.clusterRoleBinding())
+	if !i.shadow() {
+		out = append(out, i.adminRole(), i.role(), i.roleBinding())
+	}
 	if v.Viewers.Create {
 		out = append(out, i.viewers()...)
 	}
-	out = append(out, i.service(), i.budget())
+	out = append(out, i.service())
+	if !i.shadow() {
+		out = append(out, i.budget())
+	}
 	if v.NetworkPolicy.Enabled {
 		out = append(out, i.networkPolicy())
 	}

@@ -115,7 +115,7 @@ type NetworkPolicyValues struct {
 
 // BudgetValues are of the PodDisruptionBudget.
 type BudgetValues struct {
-	Name           string              `json:"name"`
+	Name           string              `json:"name"` // empty: as everything else is named
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable"`
 }
 
