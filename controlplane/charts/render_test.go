@@ -226,6 +226,11 @@ func setting(name string, value any) map[string]any {
 	return map[string]any{"settings": settings}
 }
 
+// with are values that are enough, and another.
+func with(name string, value any) map[string]any {
+	return map[string]any{"settings": map[string]any{"clusterName": "demo"}, name: value}
+}
+
 func TestAWrongValueIsRefused(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"unknown": {"setings": map[string]any{}}, "nested": {"settings": map[string]any{"clustername": "demo"}}, "of another type": {"replicas": "two"},
@@ -237,7 +242,8 @@ func TestAWrongValueIsRefused(t *testing.T) {
 		"no boolean": setting("isolatedVPC", "yes"), "a share too large": setting("vmMemoryOverheadPercent", 1.5), "no number": setting("reservedENIs", "one"),
 		"an interval too short": setting("amiRefreshInterval", "5s"), "all the memory": setting("vmMemoryOverheadPercent", 1), "a wait below zero": setting("batchIdleDuration", "-1s"),
 		"a price guard that is on": setting("kerf", map[string]any{"priceGuard": true}), "receivers without end": setting("kerf", map[string]any{"queueReceivers": 100}),
-		"a cluster with a blank": setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
+		"a policy of eviction that there is not": with("podDisruptionBudget", map[string]any{"unhealthyPodEvictionPolicy": "Never"}),
+		"a cluster with a blank":                 setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chartutil.ToRenderValues(load(t, kerfChart), values, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)

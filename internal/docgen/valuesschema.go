@@ -46,6 +46,9 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 		}
 		return out
 	}
+	if choices := manifests.Choices(path); len(choices) > 0 {
+		return acceptedSchema(out, settings.Accepts{Choices: choices}, true)
+	}
 	if variable, ok := manifests.Variable(path); ok {
 		if accepts, _ := settings.Accepted(variable); accepts.Pattern != "" || len(accepts.Choices) > 0 {
 			return acceptedSchema(out, accepts, strings.HasPrefix(path, "settings."))

@@ -196,7 +196,7 @@ func newInstallation(r Release, v *Values) (*installation, error) {
 	if v.Settings.ClusterName == "" {
 		return nil, errors.New("settings.clusterName is not set: give the name of the EKS cluster (--cluster-name)")
 	}
-	return i, errors.Join(i.checkImage(), i.checkSettings())
+	return i, errors.Join(i.checkImage(), i.checkObjects(), i.checkSettings())
 }
 
 // cut is a name that fits into a label.

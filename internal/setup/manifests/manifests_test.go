@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,6 +130,22 @@ func TestViewers(t *testing.T) {
 	for _, o := range none {
 		if o.GetName() == "kerf-viewer" {
 			t.Errorf("%T is there without being wanted", o)
+		}
+	}
+}
+
+// Pods that are not ready are evicted in any case: two of them would keep their nodes from being drained for ever.
+func TestPodsThatAreNotReadyHoldUpNoDrain(t *testing.T) {
+	for over, want := range map[string]policyv1.UnhealthyPodEvictionPolicyType{
+		"": policyv1.AlwaysAllow, "podDisruptionBudget: {unhealthyPodEvictionPolicy: ''}": policyv1.AlwaysAllow,
+		"podDisruptionBudget: {unhealthyPodEvictionPolicy: IfHealthyBudget}": policyv1.IfHealthyBudget,
+	} {
+		objects, err := with(t, demo+over)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := find[*policyv1.PodDisruptionBudget](t, objects, "karpenter").Spec.UnhealthyPodEvictionPolicy; got == nil || *got != want {
+			t.Errorf("%s: %v, want %s", over, got, want)
 		}
 	}
 }
