@@ -20,6 +20,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartv2util "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 	kubefake "helm.sh/helm/v4/pkg/kube/fake"
 	releasecommon "helm.sh/helm/v4/pkg/release/common"
@@ -393,6 +394,29 @@ func TestTheChartKnowsEverySettingOfKerf(t *testing.T) {
 	for variable := range settings.Own() {
 		if !bytes.Contains(text, []byte("name: "+variable+"\n")) {
 			t.Errorf("nothing sets %s", variable)
+		}
+	}
+}
+
+// A chart that has this one as a dependency may switch it off by a condition, which Helm passes on with the values.
+func TestAnotherChartMaySwitchItOff(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		parent := &chartv2.Chart{Metadata: &chartv2.Metadata{
+			APIVersion: "v2", Name: "umbrella", Version: "1.0.0", Dependencies: []*chartv2.Dependency{{Name: "kerf", Version: ">=0.1.0-0", Condition: "kerf.enabled"}},
+		}}
+		parent.AddDependency(load(t, kerfChart))
+		own := with("enabled", on)
+		values := map[string]any{"global": map[string]any{"team": "platform"}, "kerf": own}
+		if err := chartv2util.ProcessDependencies(parent, values); err != nil {
+			t.Fatal(err)
+		}
+		got := render(t, parent, values)
+		if on {
+			if diff := cmp.Diff(model(t, load(t, kerfChart).Metadata.AppVersion, own), got); diff != "" {
+				t.Errorf("as a dependency it has + what manifests has -:\n%s", diff)
+			}
+		} else if len(got) > 0 {
+			t.Errorf("it is off, and there are %d objects", len(got))
 		}
 	}
 }

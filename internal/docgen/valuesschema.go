@@ -19,8 +19,9 @@ func valuesSchema(values []value) ([]byte, error) {
 	schema := schemaOf(reflect.TypeFor[manifests.Values](), "", says)
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of the chart kerf"
-	// Helm passes these to every chart.
+	// Helm passes global to every chart. A chart that has this one as a dependency may have enabled as its condition.
 	schema["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
+	schema["properties"].(map[string]any)["enabled"] = map[string]any{}
 	for _, u := range manifests.UnusedValues() {
 		at := schema
 		names := strings.Split(u.Path, ".")

@@ -205,7 +205,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 
 // The Karpenter chart has an empty object where there is no list.
 func TestAnEmptyObjectSaysNothing(t *testing.T) {
-	if _, err := with(t, demo+"initContainers: {}\ntolerations: {}\nnodeSelector: {}\n"); err != nil {
+	if _, err := with(t, demo+"initContainers: {}\ntolerations: {}\nnodeSelector: {}\nglobal: {}\nenabled: true\n"); err != nil {
 		t.Error(err)
 	}
 	if _, err := with(t, demo+"initContainer: {}\n"); err == nil || !strings.Contains(err.Error(), "initContainer") {

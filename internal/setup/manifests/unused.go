@@ -81,7 +81,8 @@ func withoutUnused(values map[string]any) {
 		parent, name := holder(values, u.Path)
 		delete(parent, name)
 	}
-	delete(values, "global") // Helm passes these to every chart
+	delete(values, "global")  // Helm passes these to every chart
+	delete(values, "enabled") // the condition by which another chart has this one as a dependency
 }
 
 // holder is the object in which the last name of a path is; nil where there is none.
