@@ -5,6 +5,7 @@ package charts_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	chartv2util "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/engine"
 	kubefake "helm.sh/helm/v4/pkg/kube/fake"
 	releasecommon "helm.sh/helm/v4/pkg/release/common"
@@ -53,7 +55,13 @@ func load(t testing.TB, dir string) *chartv2.Chart {
 // render gives the objects of a chart, by kind and name, as trees in the form that the API server keeps them.
 func render(t testing.TB, c *chartv2.Chart, values map[string]any) map[string]map[string]any {
 	t.Helper()
-	all, err := chartutil.ToRenderValues(c, values, chartcommon.ReleaseOptions{Name: manifests.DefaultName, Namespace: manifests.DefaultNamespace, Revision: 1, IsInstall: true}, chartcommon.DefaultCapabilities)
+	return renderAs(t, manifests.DefaultName, c, values)
+}
+
+// renderAs gives those of a release of another name.
+func renderAs(t testing.TB, release string, c *chartv2.Chart, values map[string]any) map[string]map[string]any {
+	t.Helper()
+	all, err := chartutil.ToRenderValues(c, values, chartcommon.ReleaseOptions{Name: release, Namespace: manifests.DefaultNamespace, Revision: 1, IsInstall: true}, chartcommon.DefaultCapabilities)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,10 +187,53 @@ func TestTheValuesOfTheKarpenterChartAreEnough(t *testing.T) {
 	}
 }
 
+// A shadow installation beside the controller that runs shares no object with it but what lets people read decisions, may only
+// read, and holds nothing up.
+func TestAShadowTouchesNothingOfTheReleaseBesideIt(t *testing.T) {
+	c := load(t, kerfChart)
+	everything := map[string]any{
+		"networkPolicy": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true},
+		"prometheusRule": map[string]any{"enabled": true}, "grafanaDashboards": map[string]any{"enabled": true},
+	}
+	beside := renderAs(t, "karpenter", c, chartutil.CoalesceTables(setting("kerf", nil), everything))
+	shadow := renderAs(t, "kerf-shadow", c, chartutil.CoalesceTables(setting("kerf", map[string]any{"shadow": true}), everything))
+	for name, object := range shadow {
+		if _, shared := beside[name]; shared && !strings.HasSuffix(name, " kerf-viewer") {
+			t.Errorf("both have %s", name)
+		}
+		if strings.HasPrefix(name, "PodDisruptionBudget") {
+			t.Errorf("it has a %s", name)
+		}
+		if rules, _, _ := unstructured.NestedSlice(object, "rules"); !strings.HasSuffix(name, " kerf-viewer") {
+			for _, r := range rules {
+				rule := r.(map[string]any)
+				for _, verb := range rule["verbs"].([]any) {
+					question := strings.HasPrefix(fmt.Sprint(rule["apiGroups"]), "[auth") // whose a token is, and what that user may
+					if !slices.Contains([]any{"get", "list", "watch"}, verb) && !question {
+						t.Errorf("%s may %s %v", name, verb, rule["resources"])
+					}
+				}
+			}
+		}
+	}
+	if shadow["ClusterRole kerf-shadow"] == nil || beside["PodDisruptionBudget karpenter"] == nil {
+		t.Error("the shadow has no ClusterRole, or the controller beside it no PodDisruptionBudget")
+	}
+}
+
 func setting(name string, value any) map[string]any {
 	settings := map[string]any{"clusterName": "demo"}
 	settings[name] = value
 	return map[string]any{"settings": settings}
+}
+
+// with are values that are enough, and another.
+func with(name string, value any) map[string]any {
+	return map[string]any{"settings": map[string]any{"clusterName": "demo"}, name: value}
+}
+
+func image(name, value string) map[string]any {
+	return with("controller", map[string]any{"image": map[string]any{name: value}})
 }
 
 func TestAWrongValueIsRefused(t *testing.T) {
@@ -196,6 +247,11 @@ func TestAWrongValueIsRefused(t *testing.T) {
 		"no boolean": setting("isolatedVPC", "yes"), "a share too large": setting("vmMemoryOverheadPercent", 1.5), "no number": setting("reservedENIs", "one"),
 		"an interval too short": setting("amiRefreshInterval", "5s"), "all the memory": setting("vmMemoryOverheadPercent", 1), "a wait below zero": setting("batchIdleDuration", "-1s"),
 		"a price guard that is on": setting("kerf", map[string]any{"priceGuard": true}), "receivers without end": setting("kerf", map[string]any{"queueReceivers": 100}),
+		"a policy of eviction that there is not": with("podDisruptionBudget", map[string]any{"unhealthyPodEvictionPolicy": "Never"}),
+		"no port for metrics":                    with("controller", map[string]any{"metrics": map[string]any{"port": 0}}), "no port for probes": with("controller", map[string]any{"healthProbe": map[string]any{"port": "0"}}),
+		"a port too large":        with("controller", map[string]any{"metrics": map[string]any{"port": 65536}}),
+		"a digest without a hash": image("digest", "sha256"), "a repository with a blank": image("repository", "a b"), "a repository with a scheme": image("repository", "https://a/b"),
+		"a tag with a digest":    image("tag", "v1@sha256"),
 		"a cluster with a blank": setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,6 +406,29 @@ func TestTheChartKnowsEverySettingOfKerf(t *testing.T) {
 	}
 }
 
+// A chart that has this one as a dependency may switch it off by a condition, which Helm passes on with the values.
+func TestAnotherChartMaySwitchItOff(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		parent := &chartv2.Chart{Metadata: &chartv2.Metadata{
+			APIVersion: "v2", Name: "umbrella", Version: "1.0.0", Dependencies: []*chartv2.Dependency{{Name: "kerf", Version: ">=0.1.0-0", Condition: "kerf.enabled"}},
+		}}
+		parent.AddDependency(load(t, kerfChart))
+		own := with("enabled", on)
+		values := map[string]any{"global": map[string]any{"team": "platform"}, "kerf": own}
+		if err := chartv2util.ProcessDependencies(parent, values); err != nil {
+			t.Fatal(err)
+		}
+		got := render(t, parent, values)
+		if on {
+			if diff := cmp.Diff(model(t, load(t, kerfChart).Metadata.AppVersion, own), got); diff != "" {
+				t.Errorf("as a dependency it has + what manifests has -:\n%s", diff)
+			}
+		} else if len(got) > 0 {
+			t.Errorf("it is off, and there are %d objects", len(got))
+		}
+	}
+}
+
 func TestTheChartWantsTheNameOfTheCluster(t *testing.T) {
 	c := load(t, kerfChart)
 	values, err := chartutil.ToRenderValues(c, map[string]any{}, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)
@@ -416,6 +495,10 @@ func TestTheChartOfCRDsHasThemAll(t *testing.T) {
 		add(t, want, tree)
 	}
 	if diff := cmp.Diff(want, render(t, load(t, crdChart), nil)); diff != "" {
+		t.Error(diff)
+	}
+	delete(want, "CustomResourceDefinition "+manifests.CapacityBufferCRD)
+	if diff := cmp.Diff(want, render(t, load(t, crdChart), map[string]any{"capacityBuffers": false})); diff != "" {
 		t.Error(diff)
 	}
 }

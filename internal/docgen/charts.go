@@ -18,6 +18,7 @@ import (
 	"github.com/kerf-sh/kerf/api/crds"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 	"github.com/kerf-sh/kerf/internal/setup/rbac"
+	"github.com/kerf-sh/kerf/internal/setup/rbac/reader"
 )
 
 // writtenInCharts begins the files of the charts that are made here.
@@ -33,7 +34,7 @@ func writeCharts(root string) error {
 	}{
 		"cluster": {rbac.YAML, "ClusterRole"}, "namespace": {rbac.YAML, "Role"}, "overlays": {rbac.Overlays, "ClusterRole"},
 		"buffers": {rbac.Buffers, "ClusterRole"}, "spreads": {rbac.Spreads, "ClusterRole"},
-		"viewer": {rbac.Viewer, "ClusterRole"}, "viewer-namespace": {rbac.Viewer, "Role"},
+		"reader": {reader.YAML, "ClusterRole"}, "viewer": {rbac.Viewer, "ClusterRole"}, "viewer-namespace": {rbac.Viewer, "Role"},
 	} {
 		rules, err := rulesText(roles.text, roles.kind)
 		if err != nil {
@@ -46,6 +47,9 @@ func writeCharts(root string) error {
 		kept, err := keptByHelm(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		if strings.Contains(name, "capacitybuffers") { // Cluster Autoscaler has that one, too
+			kept = fmt.Appendf(nil, "{{- if ne (toString .Values.capacityBuffers) \"false\" }}\n%s{{- end }}\n", bytes.TrimPrefix(kept, []byte("---\n")))
 		}
 		files[filepath.Join(root, "charts", "kerf-crd", "templates", name)] = kept
 	}
@@ -142,7 +146,10 @@ func chartPage(values []value) ([]byte, error) {
 chart.
 
     helm upgrade --install karpenter charts/kerf --namespace kube-system \
-      --set settings.clusterName=demo --set settings.interruptionQueue=demo --wait
+      --set settings.clusterName=demo --set settings.interruptionQueue=demo \
+      --set controller.image.repository=111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf --set controller.image.tag=v0.1.0 --wait
+
+No registry holds an image of Kerf yet: [build it, and push it to one of yours](../../docs/install.md#the-image).
 
 CRDs come with the first installation. Helm never upgrades them: the chart kerf-crd does.
 

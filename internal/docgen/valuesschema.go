@@ -19,8 +19,9 @@ func valuesSchema(values []value) ([]byte, error) {
 	schema := schemaOf(reflect.TypeFor[manifests.Values](), "", says)
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of the chart kerf"
-	// Helm passes these to every chart.
+	// Helm passes global to every chart. A chart that has this one as a dependency may have enabled as its condition.
 	schema["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
+	schema["properties"].(map[string]any)["enabled"] = map[string]any{}
 	for _, u := range manifests.UnusedValues() {
 		at := schema
 		names := strings.Split(u.Path, ".")
@@ -46,10 +47,19 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 		}
 		return out
 	}
+	if choices := manifests.Choices(path); len(choices) > 0 {
+		return acceptedSchema(out, settings.Accepts{Choices: choices}, true)
+	}
 	if variable, ok := manifests.Variable(path); ok {
 		if accepts, _ := settings.Accepted(variable); accepts.Pattern != "" || len(accepts.Choices) > 0 {
+			if manifests.IsPort(path) {
+				accepts.Min, accepts.Pattern = new(1.0), aboveZero
+			}
 			return acceptedSchema(out, accepts, strings.HasPrefix(path, "settings."))
 		}
+	}
+	if pattern := manifests.Pattern(path); pattern != "" {
+		out["pattern"] = pattern
 	}
 	if t.Kind() == reflect.Pointer {
 		e := t.Elem()
@@ -111,6 +121,9 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 
 // wholeNumber is a number in quotes, as templates print it: like one without.
 const wholeNumber = "^[0-9]+$"
+
+// aboveZero is such a number of 1 at least.
+const aboveZero = "^0*[1-9][0-9]*$"
 
 // ownSchema describes one of Kerf's own settings.
 func ownSchema(name, help string) map[string]any {

@@ -4,6 +4,11 @@
 {{- .Values.fullnameOverride | default .Release.Name | trunc 63 | trimSuffix "-" -}}
 {{- end }}
 
+{{/* Not empty where the controller changes nothing: it needs the rights of a reader, and no budget. */}}
+{{- define "kerf.shadow" -}}
+{{- if has (toString ((.Values.settings).kerf).shadow) (list "true" "True" "TRUE" "t" "1") }}true{{ end -}}
+{{- end }}
+
 {{- define "kerf.selector" -}}
 app.kubernetes.io/name: {{ .Values.nameOverride | default "karpenter" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -76,11 +76,17 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	if v.ServiceAccount.Create {
 		out = append(out, i.serviceAccount())
 	}
-	out = append(out, i.clusterRole(), i.adminRole(), i.clusterRoleBinding(), i.role(), i.roleBinding())
+	out = append(out, i.clusterRole(), i.clusterRoleBinding())
+	if !i.shadow() {
+		out = append(out, i.adminRole(), i.role(), i.roleBinding())
+	}
 	if v.Viewers.Create {
 		out = append(out, i.viewers()...)
 	}
-	out = append(out, i.service(), i.budget())
+	out = append(out, i.service())
+	if !i.shadow() {
+		out = append(out, i.budget())
+	}
 	if v.NetworkPolicy.Enabled {
 		out = append(out, i.networkPolicy())
 	}
@@ -100,6 +106,9 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	}
 	return out, nil
 }
+
+// CapacityBufferCRD is the name of the one CRD that is not of the Karpenter API: Cluster Autoscaler brings it along as well.
+const CapacityBufferCRD = "capacitybuffers.autoscaling.x-k8s.io"
 
 // CRDs are the CustomResourceDefinitions. They are applied first.
 func CRDs() ([]client.Object, error) {
@@ -190,7 +199,7 @@ func newInstallation(r Release, v *Values) (*installation, error) {
 	if v.Settings.ClusterName == "" {
 		return nil, errors.New("settings.clusterName is not set: give the name of the EKS cluster (--cluster-name)")
 	}
-	return i, errors.Join(i.checkImage(), i.checkSettings())
+	return i, errors.Join(i.checkImage(), i.checkObjects(), i.checkSettings())
 }
 
 // cut is a name that fits into a label.

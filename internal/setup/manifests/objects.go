@@ -1,6 +1,8 @@
 package manifests
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -36,8 +38,12 @@ func (i *installation) service() *corev1.Service {
 
 func (i *installation) budget() *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}, ObjectMeta: i.namespaced(i.v.PodDisruptionBudget.Name),
-		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: i.v.PodDisruptionBudget.MaxUnavailable, Selector: &metav1.LabelSelector{MatchLabels: i.selector()}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}, ObjectMeta: i.namespaced(cmp.Or(i.v.PodDisruptionBudget.Name, i.fullname)),
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: i.v.PodDisruptionBudget.MaxUnavailable, Selector: &metav1.LabelSelector{MatchLabels: i.selector()},
+			// Two pods that are not ready would keep their nodes from being drained for ever.
+			UnhealthyPodEvictionPolicy: new(cmp.Or(i.v.PodDisruptionBudget.UnhealthyPodEvictionPolicy, policyv1.AlwaysAllow)),
+		},
 	}
 }
 

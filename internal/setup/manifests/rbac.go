@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kerf-sh/kerf/internal/setup/rbac"
+	"github.com/kerf-sh/kerf/internal/setup/rbac/reader"
 )
 
 const rbacGroup = "rbac.authorization.k8s.io"
@@ -33,9 +35,18 @@ func rulesOf(text []byte, kind string) []rbacv1.PolicyRule {
 	}
 }
 
+// shadow tells whether the controller changes nothing. It needs the rights of a reader then, and no budget.
+func (i *installation) shadow() bool {
+	on, err := strconv.ParseBool(scalar(i.v.Settings.Kerf["shadow"]))
+	return err == nil && on
+}
+
 // clusterRole has what the controller needs with the features that are switched on.
 func (i *installation) clusterRole() *rbacv1.ClusterRole {
 	rules := rulesOf(rbac.YAML, "ClusterRole")
+	if i.shadow() {
+		rules = rulesOf(reader.YAML, "ClusterRole")
+	}
 	for _, f := range []struct {
 		on   bool
 		text []byte
@@ -44,7 +55,7 @@ func (i *installation) clusterRole() *rbacv1.ClusterRole {
 		{i.v.Settings.FeatureGates.CapacityBuffer, rbac.Buffers},
 		{i.v.Settings.SchedulerConfig != "", rbac.Spreads},
 	} {
-		if f.on {
+		if f.on && !i.shadow() {
 			rules = append(rules, rulesOf(f.text, "ClusterRole")...)
 		}
 	}

@@ -9,17 +9,18 @@ import (
 
 func TestRefusedAreTheValuesThatHelmRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                        "[]",
-		"settings: {kerf: {}}":    "[]",
-		"webhook: {enabled: no}":  "[]",
-		"webhooks: null":          "[webhooks]",
-		"replicas: null":          "[]",
-		"controller: {env: {}}":   "[]",
-		`replicas: "2"`:           "[]",
-		`replicas: two`:           "[replicas]",
-		`hostNetwork: "true"`:     "[hostNetwork=true]",
-		"a.b: 1":                  `[a\.b]`,
-		"tolerations: {key: any}": "[tolerations]",
+		"":                               "[]",
+		"settings: {kerf: {}}":           "[]",
+		"webhook: {enabled: no}":         "[]",
+		"enabled: false\nglobal: {a: b}": "[]",
+		"webhooks: null":                 "[webhooks]",
+		"replicas: null":                 "[]",
+		"controller: {env: {}}":          "[]",
+		`replicas: "2"`:                  "[]",
+		`replicas: two`:                  "[replicas]",
+		`hostNetwork: "true"`:            "[hostNetwork=true]",
+		"a.b: 1":                         `[a\.b]`,
+		"tolerations: {key: any}":        "[tolerations]",
 		"serviceAccount: {enabled: true}\nsettings: {featureGates: {nodeReadiness: true, drift: true}, vmMemoryOverheadPercent: '0.1'}": "[serviceAccount.enabled]",
 	} {
 		over := map[string]any{}

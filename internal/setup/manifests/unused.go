@@ -42,6 +42,7 @@ func UnusedValues() []UnusedValue {
 		{Path: "settings.interruptionQueueName", Why: "set settings.interruptionQueue"},
 		{Path: "settings.assumeRoleARN", Why: gone + ": give the ServiceAccount a role of the account"},
 		{Path: "settings.assumeRoleDuration", Why: gone},
+		{Path: "settings.securityGroupRefreshInterval", Why: "resolved security groups are a minute old at most"},
 		{Path: "settings.ttlAfterNotRegistered", Why: "set REGISTRATION_TIMEOUT in controller.env"},
 		{Path: "settings.featureGates.drift", Why: "drift is always on; disruption budgets with reasons: [Drifted] hold it back"},
 		{Path: "settings.featureGates.driftEnabled", Why: "drift is always on; disruption budgets with reasons: [Drifted] hold it back"},
@@ -80,7 +81,8 @@ func withoutUnused(values map[string]any) {
 		parent, name := holder(values, u.Path)
 		delete(parent, name)
 	}
-	delete(values, "global") // Helm passes these to every chart
+	delete(values, "global")  // Helm passes these to every chart
+	delete(values, "enabled") // the condition by which another chart has this one as a dependency
 }
 
 // holder is the object in which the last name of a path is; nil where there is none.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 )
@@ -115,8 +116,10 @@ type NetworkPolicyValues struct {
 
 // BudgetValues are of the PodDisruptionBudget.
 type BudgetValues struct {
-	Name           string              `json:"name"`
+	Name           string              `json:"name"` // empty: as everything else is named
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable"`
+	// UnhealthyPodEvictionPolicy is AlwaysAllow where it is empty.
+	UnhealthyPodEvictionPolicy policyv1.UnhealthyPodEvictionPolicyType `json:"unhealthyPodEvictionPolicy"`
 }
 
 // ControllerValues are of the controller's container.

@@ -88,8 +88,9 @@ func (w *writer) inGit(what string) {
 
 func (w *writer) fluxHelmRelease() {
 	name, namespace := w.ownerFlags()
+	// By default Flux looks at the version in Chart.yaml, which is not another one with each commit.
 	spec := map[string]any{"chart": map[string]any{"spec": map[string]any{
-		"chart": "charts/kerf", "version": nil, "sourceRef": map[string]any{"kind": "GitRepository", "name": "kerf", "namespace": namespace},
+		"chart": "charts/kerf", "version": nil, "reconcileStrategy": "Revision", "sourceRef": map[string]any{"kind": "GitRepository", "name": "kerf", "namespace": namespace},
 	}}}
 	note := "kerf-source.yaml has Flux read Kerf's charts; where it knows them under another name, name that in sourceRef and leave the file out.\n" +
 		"The last command shows which lines change; of them, those of spec belong into Git. Flux upgrades the release in place."

@@ -87,7 +87,7 @@ func TestTheSwapOfAHelmRelease(t *testing.T) {
 	s.Given.Applier, s.Given.ApplierNamespace = "infra", "flux-system"
 	text := written(t, ToKerf(s.Facts("")))
 	contains(t, text, "chartRef: null", "webhooks: null", "hostNetwork: true", "nodeReadines: null", "! logConfigs: null", "Remove the value logConfigs from the ConfigMap", "kind: GitRepository",
-		"url: KERF_SOURCE", "flux reconcile kustomization infra --namespace flux-system", "Commit kerf-source.yaml", "diff -u helmrelease.before.yaml helmrelease.after.yaml", "! as it was shown")
+		"reconcileStrategy: Revision", "url: KERF_SOURCE", "flux reconcile kustomization infra --namespace flux-system", "Commit kerf-source.yaml", "diff -u helmrelease.before.yaml helmrelease.after.yaml", "! as it was shown")
 	// What Flux undoes is said where the steps go past it.
 	contains(t, written(t, ToKerf(s.Facts(WithHelm))), "flux suspend helmrelease karpenter --namespace flux first")
 	contains(t, written(t, ToKarpenter(s.Facts(WithKubectl))), "undoes what kubectl changes")
