@@ -65,7 +65,7 @@ type Loop struct {
 	reporter     *reporter
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
-	turned       bool              // every start of a set has had its turn
+	turned       bool              // every start of a set has had its turn, or a set was found
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 
@@ -145,13 +145,15 @@ func (l *Loop) round(ctx context.Context) error {
 }
 
 // goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn.
+// All have it once more when something has changed without the cluster: a budget has begun, prices have moved.
 func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
+	turned := l.turned
 	l.turned = d.Next == 0
-	if d.Next > l.Options.Start {
-		l.due = began
-	}
-	if d.Next > 0 {
-		l.Options.Start = d.Next
+	switch {
+	case d.Next > l.Options.Start:
+		l.Options.Start, l.due = d.Next, began
+	case turned && l.turned && l.Options.Start > 0 && !d.Repeated:
+		l.Options.Start, l.turned, l.due = 0, false, began
 	}
 }
 

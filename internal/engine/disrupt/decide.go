@@ -38,7 +38,7 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 			d.Stats.Questions += s.stats.Questions
 			d.Stats.Work += s.work()
 		}
-		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && !best.grew {
+		if s.next > 0 && (d.Next == 0 || s.next < d.Next) && !s.grew && !best.grew {
 			d.Next = s.next
 		}
 	}

@@ -27,6 +27,8 @@ type Decision struct {
 	// was found, which has to be found again to be confirmed; 0 if every start has had its turn.
 	Next  int   `json:"next,omitempty"`
 	Stats Stats `json:"stats"`
+	// Repeated says that it is the last decision, as nothing has changed that could make it another one.
+	Repeated bool `json:"-"`
 	// At is when it was made; whoever carries decisions out sets it. It is not recorded: the problem has the time.
 	At time.Time `json:"-"`
 	// Scores are those of the moves that the policy Balanced judged, whether or not they were made. They are measured and not

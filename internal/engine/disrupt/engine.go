@@ -63,7 +63,7 @@ func (x *decided) again(p *Problem) *Decision {
 		return nil
 	}
 	d := *x.decision
-	d.Generation = p.Cluster.Generation
+	d.Generation, d.Repeated = p.Cluster.Generation, true
 	blocks := make(map[string][]Reason, len(p.Nodes))
 	for i := range p.Nodes {
 		blocks[p.Nodes[i].Name] = p.Nodes[i].Blocks

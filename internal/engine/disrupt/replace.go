@@ -54,7 +54,7 @@ const promising = 0.02
 // setSizes are the sizes of sets that are compared.
 var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 
-// patience is how many starts in a row may lead nowhere before the rest, which promises less, is left to the decisions that
+// patience is how many starts in a row may lead nowhere before the rest, which saves less, is left to the decisions that
 // follow; where there are very many it is more, so that all have their turn in so many decisions. How many does not move the
 // bill: BenchmarkRounds ends at the same gap with ten times as many, for up to twice the work.
 const patience, turns = 6, 50

@@ -13,7 +13,7 @@ import (
 // unit is the disruption of a usual pod, or of a node by itself.
 const unit = 1_000_000
 
-// search is one way through the nodes. Searches share nothing that they change, so that they can run side by side.
+// search is one way through the nodes.
 type search struct {
 	p     *Problem
 	w     *pack.WhatIf
@@ -33,7 +33,7 @@ type search struct {
 	polish int64
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
-	// numbered says that the nodes have their kinds; vain are the kinds of lines of nodes of which no set saves anything, as
+	// numbered says that the nodes have their kinds; deadEnds are the kinds of lines of nodes of which no set saves anything, as
 	// things are now; grew says that a set was grown; next is where the next decision begins, see Decision.Next.
 	numbered bool
 	deadEnds map[string]bool
