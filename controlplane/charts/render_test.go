@@ -232,6 +232,10 @@ func with(name string, value any) map[string]any {
 	return map[string]any{"settings": map[string]any{"clusterName": "demo"}, name: value}
 }
 
+func image(name, value string) map[string]any {
+	return with("controller", map[string]any{"image": map[string]any{name: value}})
+}
+
 func TestAWrongValueIsRefused(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"unknown": {"setings": map[string]any{}}, "nested": {"settings": map[string]any{"clustername": "demo"}}, "of another type": {"replicas": "two"},
@@ -244,7 +248,11 @@ func TestAWrongValueIsRefused(t *testing.T) {
 		"an interval too short": setting("amiRefreshInterval", "5s"), "all the memory": setting("vmMemoryOverheadPercent", 1), "a wait below zero": setting("batchIdleDuration", "-1s"),
 		"a price guard that is on": setting("kerf", map[string]any{"priceGuard": true}), "receivers without end": setting("kerf", map[string]any{"queueReceivers": 100}),
 		"a policy of eviction that there is not": with("podDisruptionBudget", map[string]any{"unhealthyPodEvictionPolicy": "Never"}),
-		"a cluster with a blank":                 setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
+		"no port for metrics":                    with("controller", map[string]any{"metrics": map[string]any{"port": 0}}), "no port for probes": with("controller", map[string]any{"healthProbe": map[string]any{"port": "0"}}),
+		"a port too large":        with("controller", map[string]any{"metrics": map[string]any{"port": 65536}}),
+		"a digest without a hash": image("digest", "sha256"), "a repository with a blank": image("repository", "a b"), "a repository with a scheme": image("repository", "https://a/b"),
+		"a tag with a digest":    image("tag", "v1@sha256"),
+		"a cluster with a blank": setting("clusterName", "a b"), "an endpoint without a scheme": setting("clusterEndpoint", "abc"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := chartutil.ToRenderValues(load(t, kerfChart), values, chartcommon.ReleaseOptions{Name: "karpenter"}, chartcommon.DefaultCapabilities)

@@ -52,8 +52,14 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 	}
 	if variable, ok := manifests.Variable(path); ok {
 		if accepts, _ := settings.Accepted(variable); accepts.Pattern != "" || len(accepts.Choices) > 0 {
+			if manifests.IsPort(path) {
+				accepts.Min, accepts.Pattern = new(1.0), aboveZero
+			}
 			return acceptedSchema(out, accepts, strings.HasPrefix(path, "settings."))
 		}
+	}
+	if pattern := manifests.Pattern(path); pattern != "" {
+		out["pattern"] = pattern
 	}
 	if t.Kind() == reflect.Pointer {
 		e := t.Elem()
@@ -115,6 +121,9 @@ func schemaOf(t reflect.Type, path string, says map[string]string) map[string]an
 
 // wholeNumber is a number in quotes, as templates print it: like one without.
 const wholeNumber = "^[0-9]+$"
+
+// aboveZero is such a number of 1 at least.
+const aboveZero = "^0*[1-9][0-9]*$"
 
 // ownSchema describes one of Kerf's own settings.
 func ownSchema(name, help string) map[string]any {

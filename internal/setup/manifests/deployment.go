@@ -40,7 +40,7 @@ func (i *installation) deployment() *appsv1.Deployment {
 			Replicas: new(v.Replicas), RevisionHistoryLimit: new(v.RevisionHistoryLimit), Selector: &metav1.LabelSelector{MatchLabels: i.selector()},
 			Strategy: strategy(v.Strategy),
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: copied(i.selector(), v.PodLabels), Annotations: copied(v.PodAnnotations)},
+				ObjectMeta: metav1.ObjectMeta{Labels: copied(v.PodLabels, i.selector()), Annotations: copied(v.PodAnnotations)},
 				Spec: corev1.PodSpec{
 					ImagePullSecrets: v.ImagePullSecrets, ServiceAccountName: i.serviceAccountName(), SecurityContext: v.PodSecurityContext,
 					PriorityClassName: v.PriorityClassName, TerminationGracePeriodSeconds: v.TerminationGracePeriodSeconds, HostNetwork: v.HostNetwork,
@@ -63,10 +63,14 @@ func (i *installation) deployment() *appsv1.Deployment {
 	return d
 }
 
-// strategy is given as the API has it; what it has no field for is left out.
+// strategy is given as the API has it; what it has no field for is left out, and so is the default's rollingUpdate where pods are
+// recreated.
 func strategy(tree map[string]any) (s appsv1.DeploymentStrategy) {
 	if text, err := json.Marshal(tree); err == nil {
 		_ = json.Unmarshal(text, &s)
+	}
+	if s.Type == appsv1.RecreateDeploymentStrategyType {
+		s.RollingUpdate = nil
 	}
 	return s
 }
@@ -156,10 +160,16 @@ func (image ImageValues) Own() bool {
 	return image.Repository != "" && image.Repository != Image && !strings.HasPrefix(image.Repository, karpenterImages)
 }
 
-// imageName is a repository with a tag, a digest or both.
+// The parts of imageName, which is a repository with a tag, a digest or both.
 //
 // Source: OCI Distribution Specification 1.1, "Pulling manifests".
-var imageName = regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*(:[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127})?(@[a-z0-9+._-]+:[0-9a-f]+)?$`)
+const (
+	repositoryPattern = `[a-z0-9][a-zA-Z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*`
+	tagPattern        = `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`
+	digestPattern     = `[a-z0-9+._-]+:[0-9a-f]+`
+)
+
+var imageName = regexp.MustCompile("^" + repositoryPattern + "(:" + tagPattern + ")?(@" + digestPattern + ")?$")
 
 // checkImage refuses a name that no registry can have.
 func (i *installation) checkImage() error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // variable is a variable of the controller's environment that is one of the values.
@@ -207,8 +208,14 @@ func (i *installation) checkSettings() error {
 			env[e.Name] = e.Value
 		}
 	}
-	_, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-	return err
+	s, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	if err != nil {
+		return err
+	}
+	if _, err := intake.ParseDefaultSpreads(s.SchedulerConfig); err != nil {
+		return fmt.Errorf("value settings.schedulerConfig: %w", err)
+	}
+	return nil
 }
 
 // doubles refuses variables that are given twice: the API server does when the Deployment is applied.

@@ -90,7 +90,7 @@ func TestRightsFollowTheFeatures(t *testing.T) {
 	}
 	for resource, over := range map[string]string{
 		"nodeoverlays": "settings: {clusterName: demo, featureGates: {nodeOverlay: true}}", "capacitybuffers": "settings: {clusterName: demo, featureGates: {capacityBuffer: true}}",
-		"services": `settings: {clusterName: demo, schedulerConfig: "{}"}`,
+		"services": `settings: {clusterName: demo, schedulerConfig: '{"defaultingType":"System"}'}`,
 	} {
 		if may(demo, resource) {
 			t.Errorf("%s may be listed by default", resource)
@@ -131,6 +131,27 @@ func TestViewers(t *testing.T) {
 		if o.GetName() == "kerf-viewer" {
 			t.Errorf("%T is there without being wanted", o)
 		}
+	}
+}
+
+// Kubernetes refuses a Deployment whose pods its selector does not find, and one that recreates pods and says how they roll.
+func TestTheDeploymentIsOneThatKubernetesTakes(t *testing.T) {
+	objects, err := with(t, demo+"strategy: {type: Recreate}\npodLabels: {app.kubernetes.io/name: mine, pod: label}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := find[*appsv1.Deployment](t, objects, "karpenter").Spec
+	if d.Strategy.Type != appsv1.RecreateDeploymentStrategyType || d.Strategy.RollingUpdate != nil {
+		t.Errorf("the strategy is %+v", d.Strategy)
+	}
+	labels := d.Template.Labels
+	for k, v := range d.Selector.MatchLabels {
+		if labels[k] != v {
+			t.Errorf("pods have %s=%s, and the selector wants %s", k, labels[k], v)
+		}
+	}
+	if labels["pod"] != "label" {
+		t.Errorf("pods have the labels %v", labels)
 	}
 }
 
@@ -181,10 +202,14 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		"{}":                          {"settings.clusterName"},
 		demo + "replica: 3":           {`"replica"`},
 		demo + "fullnameOverride: A_": {`"A_"`},
-		"settings: {clusterName: demo, kerf: {upkeep: 3}}":                 {"settings.kerf.upkeep", "KERF_UPKEEP"},
-		"settings: {clusterName: demo, batchIdleDuration: soon}":           {"BATCH_IDLE_DURATION", "10s"},
-		"settings: {clusterName: demo, kerf: {launchPriceBound: -1}}":      {"KERF_LAUNCH_PRICE_BOUND"},
-		demo + "controller: {env: [{name: KUBE_CLIENT_QPS, value: fast}]}": {"KUBE_CLIENT_QPS", "a whole number"},
+		"settings: {clusterName: demo, kerf: {upkeep: 3}}":                                     {"settings.kerf.upkeep", "KERF_UPKEEP"},
+		"settings: {clusterName: demo, batchIdleDuration: soon}":                               {"BATCH_IDLE_DURATION", "10s"},
+		"settings: {clusterName: demo, kerf: {launchPriceBound: -1}}":                          {"KERF_LAUNCH_PRICE_BOUND"},
+		demo + "controller: {env: [{name: KUBE_CLIENT_QPS, value: fast}]}":                     {"KUBE_CLIENT_QPS", "a whole number"},
+		`settings: {clusterName: demo, schedulerConfig: "{}"}`:                                 {"settings.schedulerConfig", "no defaultConstraints"},
+		`settings: {clusterName: demo, schedulerConfig: "defaultConstraints: [{maxSkew: 0}]"}`: {"settings.schedulerConfig", "maxSkew must be above zero"},
+		demo + "controller: {metrics: {port: 0}, healthProbe: {port: 0}}":                      {"controller.metrics.port", "controller.healthProbe.port", "from 1 to 65535"},
+		demo + "podDisruptionBudget: {unhealthyPodEvictionPolicy: Never}":                      {"unhealthyPodEvictionPolicy", "AlwaysAllow or IfHealthyBudget"},
 		demo + "logLevel: loud": {"logLevel", "LOG_LEVEL", "debug, info or error"},
 		demo + "controller: {env: [{name: FEATURE_GATES, value: NodeRepair=true}]}":                                       {"controller.env: FEATURE_GATES", "set from settings.featureGates", "remove FEATURE_GATES from controller.env"},
 		demo + "controller: {env: [{name: LEADER_ELECTION_NAMESPACE, value: x}]}":                                         {"controller.env: LEADER_ELECTION_NAMESPACE", "namespace of the installation"},
