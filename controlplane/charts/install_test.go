@@ -175,7 +175,8 @@ func TestInstallUpgradeRollBackUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(free)
-	s.install("kerf-crd", crdChart, nil)
+	// The CRD of CapacityBuffers may be Cluster Autoscaler's; without its feature gate the controller does not need it.
+	s.install("kerf-crd", crdChart, map[string]any{"capacityBuffers": false})
 	s.takes(render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo"}, "networkPolicy": map[string]any{"enabled": true}}))
 	s.install(release, kerfChart, map[string]any{
 		"settings":   map[string]any{"clusterName": "demo", "interruptionQueue": "demo"},

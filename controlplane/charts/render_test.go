@@ -497,4 +497,8 @@ func TestTheChartOfCRDsHasThemAll(t *testing.T) {
 	if diff := cmp.Diff(want, render(t, load(t, crdChart), nil)); diff != "" {
 		t.Error(diff)
 	}
+	delete(want, "CustomResourceDefinition "+manifests.CapacityBufferCRD)
+	if diff := cmp.Diff(want, render(t, load(t, crdChart), map[string]any{"capacityBuffers": false})); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -29,6 +29,7 @@ type manifestsCommand struct {
 	crdsOnly bool
 	reader   bool
 	crds     bool
+	buffers  bool
 	output   form
 }
 
@@ -67,6 +68,7 @@ No cluster and no account is asked.`,
 	f.Int32Var(&m.replicas, "replicas", 0, "how many pods there are (default 2)")
 	f.BoolVar(&m.crds, "crds", false, "print the CRDs as well, first")
 	f.BoolVar(&m.crdsOnly, "crds-only", false, "print the CRDs and nothing else")
+	f.BoolVar(&m.buffers, "capacity-buffers", true, "have the CRD of CapacityBuffers among the CRDs; false leaves it to Cluster Autoscaler")
 	f.BoolVar(&m.reader, "reader-only", false, "print the ClusterRole kerf-reader, by which plan, explain, doctor and migrate check may read the cluster, and nothing else")
 	return c
 }
@@ -81,7 +83,7 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		objects = crds
+		objects = slices.DeleteFunc(crds, func(o client.Object) bool { return !m.buffers && o.GetName() == manifests.CapacityBufferCRD })
 	}
 	if !m.crdsOnly {
 		values, err := m.values(c)

@@ -48,6 +48,9 @@ func writeCharts(root string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		if strings.Contains(name, "capacitybuffers") { // Cluster Autoscaler has that one, too
+			kept = fmt.Appendf(nil, "{{- if ne (toString .Values.capacityBuffers) \"false\" }}\n%s{{- end }}\n", bytes.TrimPrefix(kept, []byte("---\n")))
+		}
 		files[filepath.Join(root, "charts", "kerf-crd", "templates", name)] = kept
 	}
 	values, err := os.ReadFile(filepath.Join(dir, "values.yaml"))

@@ -107,6 +107,9 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	return out, nil
 }
 
+// CapacityBufferCRD is the name of the one CRD that is not of the Karpenter API: Cluster Autoscaler brings it along as well.
+const CapacityBufferCRD = "capacitybuffers.autoscaling.x-k8s.io"
+
 // CRDs are the CustomResourceDefinitions. They are applied first.
 func CRDs() ([]client.Object, error) {
 	all, err := crds.All()
