@@ -7,20 +7,25 @@ import (
 	"strings"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 )
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestTheYAMLOfInstall reads the objects of docs/install.md. Flux takes a new chart of a Git repository only with
+// TestTheYAMLOfInstall reads the objects of docs/install.md and docs/egress.md. Flux takes a new chart of a Git repository only with
 // reconcileStrategy: Revision, as the version in Chart.yaml does not change with each commit.
 func TestTheYAMLOfInstall(t *testing.T) {
-	page, err := os.ReadFile("docs/install.md")
-	if err != nil {
-		t.Fatal(err)
+	var pages []byte
+	for _, name := range []string{"docs/install.md", "docs/egress.md"} {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, page...)
 	}
 	releases := map[string]bool{}
-	for _, block := range yamlBlock.FindAllStringSubmatch(string(page), -1) {
+	for _, block := range yamlBlock.FindAllStringSubmatch(string(pages), -1) {
 		for _, text := range strings.Split(block[1], "\n---\n") {
 			var object struct {
 				Kind     string
@@ -34,6 +39,11 @@ func TestTheYAMLOfInstall(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(text), &object); err != nil {
 				t.Errorf("%v\n%s", err, text)
 				continue
+			}
+			if object.Kind == "NetworkPolicy" {
+				if err := yaml.UnmarshalStrict([]byte(text), &networkingv1.NetworkPolicy{}); err != nil {
+					t.Errorf("%v\n%s", err, text)
+				}
 			}
 			if object.Kind != "HelmRelease" {
 				continue
