@@ -11,6 +11,37 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+var (
+	// helmInstall is a command that installs the chart, with the lines that go on with it.
+	helmInstall  = regexp.MustCompile(`(?m)^ *helm (?:upgrade --install|install) \S+ charts/kerf (?:.*\\\n)*.*$`)
+	localSection = regexp.MustCompile(`(?s)\n## Try the installation on a laptop\n.*?\n## `)
+)
+
+// TestEveryInstallationNamesAnImage fails where a page installs the chart with the image of its defaults, which no registry holds. A
+// local cluster needs none.
+func TestEveryInstallationNamesAnImage(t *testing.T) {
+	names, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range append(names, "README.md", "charts/kerf/README.md") {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range helmInstall.FindAllString(localSection.ReplaceAllString(string(page), "\n## "), -1) {
+			found++
+			if !strings.Contains(command, "-f values.yaml") && !strings.Contains(command, "controller.image.repository=") {
+				t.Errorf("%s names no image:\n%s", name, command)
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("found %d commands only", found)
+	}
+}
+
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // TestTheYAMLOfInstall reads the objects of docs/install.md and docs/egress.md. Flux takes a new chart of a Git repository only with

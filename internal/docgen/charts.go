@@ -146,7 +146,10 @@ func chartPage(values []value) ([]byte, error) {
 chart.
 
     helm upgrade --install karpenter charts/kerf --namespace kube-system \
-      --set settings.clusterName=demo --set settings.interruptionQueue=demo --wait
+      --set settings.clusterName=demo --set settings.interruptionQueue=demo \
+      --set controller.image.repository=111122223333.dkr.ecr.eu-west-1.amazonaws.com/kerf --set controller.image.tag=v0.1.0 --wait
+
+No registry holds an image of Kerf yet: [build it, and push it to one of yours](../../docs/install.md#the-image).
 
 CRDs come with the first installation. Helm never upgrades them: the chart kerf-crd does.
 
