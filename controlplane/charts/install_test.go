@@ -178,6 +178,10 @@ func TestInstallUpgradeRollBackUninstall(t *testing.T) {
 	// The CRD of CapacityBuffers may be Cluster Autoscaler's; without its feature gate the controller does not need it.
 	s.install("kerf-crd", crdChart, map[string]any{"capacityBuffers": false})
 	s.takes(render(t, load(t, kerfChart), map[string]any{"settings": map[string]any{"clusterName": "demo"}, "networkPolicy": map[string]any{"enabled": true}}))
+	s.takes(renderAs(t, "kerf-shadow", load(t, kerfChart), map[string]any{
+		"settings": map[string]any{"clusterName": "demo", "kerf": map[string]any{"shadow": true}},
+		"strategy": map[string]any{"type": "Recreate"}, "podLabels": map[string]any{"app.kubernetes.io/name": "mine"},
+	}))
 	s.install(release, kerfChart, map[string]any{
 		"settings":   map[string]any{"clusterName": "demo", "interruptionQueue": "demo"},
 		"controller": map[string]any{"metrics": map[string]any{"port": ports[0]}, "healthProbe": map[string]any{"port": ports[1]}},

@@ -110,7 +110,9 @@ func TestTheSwapOfAnApplication(t *testing.T) {
 			s := healthy(t)
 			s.Owner = Owner{Manager: ArgoCD, Name: "karpenter", Namespace: "argo"}
 			s.Given = applicationValues("Application argo/karpenter", tree(t, "{spec: "+spec+"}"))
-			g := ToKerf(s.Facts(""))
+			f := s.Facts("")
+			f.Image = "r/kerf:v0.1.0" // the chart refuses IMAGE_REPOSITORY, which stands for a name
+			g := ToKerf(f)
 			contains(t, written(t, g), "name: replicas", "! name: logConfigs.enabled", "repoURL: KERF_SOURCE", "path: charts/kerf", "argocd app diff karpenter --refresh || [ $? = 1 ]")
 			after := patched(t, g, tree(t, "{spec: "+spec+"}"))
 			given := applicationValues("", after)
