@@ -284,11 +284,13 @@ func (s shares) sorted() []Share {
 }
 
 // problem is the cluster with some of its nodes kept and the pods of all others waiting. Nodes that are never considered keep their
-// pods and have no room for others.
+// pods and have no room for others, unless they are reserved.
 func (a *audit) problem(keep func(*audited) bool) *pack.Problem {
 	p := a.base
 	for _, n := range a.st.nodes {
 		switch {
+		case n.isReserved():
+			p.Nodes = append(p.Nodes, n.Node)
 		case !n.movable():
 			full := *n.Node
 			full.Allocatable = full.Used
@@ -372,6 +374,11 @@ func (a *audit) settle() (price catalog.MicroUSD, newNodes []plan.NewNode, all b
 		}
 	}
 	a.emptied, _ = floor.Empty(a.whole())
+	for i, n := range a.emptied.Nodes {
+		if x := a.st.byName[n.Name]; x != nil && x.isReserved() {
+			a.emptied.Nodes[i] = x.Node
+		}
+	}
 	return price, newNodes, all
 }
 

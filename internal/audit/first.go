@@ -202,6 +202,8 @@ func (a *audit) untouchedNodes(managed func(*audited) bool) {
 			reason = "their instance type or price is not known"
 		case a.stuck[n.Name] != "":
 			reason = "one of their pods fits on no node that could be launched"
+		case n.isReserved():
+			reason = "reserved: it is paid anyway"
 		case pool != nil && pool.IsStatic():
 			reason = "their NodePool keeps a fixed number of nodes"
 		case n.Deleting:

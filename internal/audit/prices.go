@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -49,9 +50,9 @@ func (m *market) options() instancetype.Options {
 	return instancetype.Options{Region: m.region, MemoryOverhead: instancetype.DefaultMemoryOverhead}
 }
 
-// types are all types as nodes of a class would be, in the class's subnets; nil subnets are one in each zone of the region. Types
-// that are no longer offered are among them only if retired is set: such nodes may run.
-func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bool) []*catalog.Type {
+// types are all types as nodes of a class would be, in the class's subnets; nil subnets are one in each zone of the region. Nodes may
+// run which could not be launched: types that are no longer offered, and offerings of reservations, are among them only if running is set.
+func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, running bool) []*catalog.Type {
 	if subnets == nil {
 		subnets = m.zones
 	}
@@ -64,7 +65,7 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 		t := &m.facts.Types[i]
 		zones, ok := m.offered[t.Name]
 		if !ok {
-			if !retired {
+			if !running {
 				continue
 			}
 			zones = everywhere
@@ -72,6 +73,11 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 		shapes = append(shapes, instancetype.NewShape(t, zones, c))
 	}
 	out := offering.Assemble(shapes, offering.Input{Subnets: subnets, Prices: m, Unavailable: m.empty})
+	if running {
+		for _, t := range out {
+			t.Offerings = withReserved(t.Offerings)
+		}
+	}
 	if len(m.overlays) > 0 {
 		for i := range out {
 			listed := out[i]
@@ -82,20 +88,31 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 	return out
 }
 
+// withReserved adds to each offering on demand one out of a reservation, at the list price: AWS charges that whether or not an
+// instance uses the reservation, and no list has the prices of capacity blocks. Rules of a price file change it like any other.
+func withReserved(offerings []catalog.Offering) []catalog.Offering {
+	for _, o := range slices.Clone(offerings) {
+		if o.CapacityType == catalog.OnDemand {
+			o.CapacityType = catalog.Reserved
+			offerings = append(offerings, o)
+		}
+	}
+	return offerings
+}
+
 // OnDemand is part of offering.Prices.
 func (m *market) OnDemand(instanceType string) (catalog.MicroUSD, bool) {
 	p, ok := m.onDemand.Prices[instanceType]
 	return catalog.MicroUSD(p.MicroUSD), ok
 }
 
-// price is what a node costs: the price of its type, zone and capacity type; of any zone where the node's is not known. What is
-// reserved costs what it would on demand: it is paid for whether it is used or not.
+// price is what a node costs: the price of its type, zone and capacity type; of any zone where the node's is not known.
 func (m *market) price(instanceType, zone, capacityType string) (catalog.MicroUSD, bool) {
 	t := m.all[instanceType]
 	if t == nil {
 		return 0, false
 	}
-	if capacityType != catalog.Spot {
+	if capacityType != catalog.Spot && capacityType != catalog.Reserved {
 		capacityType = catalog.OnDemand
 	}
 	best, found := catalog.MicroUSD(0), false

@@ -141,6 +141,8 @@ func withCapacityType(n *corev1.Node) *corev1.Node {
 	}
 	kind := catalog.OnDemand
 	switch {
+	case strings.EqualFold(n.Labels[eksCapacityType], "CAPACITY_BLOCK"):
+		kind = catalog.Reserved
 	case strings.EqualFold(n.Labels[eksCapacityType], "SPOT"), strings.Contains(strings.ToLower(n.Labels[lifecycleLabel]), "spot"), strings.Contains(strings.ToLower(n.Labels["lifecycle"]), "spot"):
 		kind = catalog.Spot
 	}
@@ -180,7 +182,7 @@ func (st *state) audit(raw *corev1.Node, n *cluster.Node, m *market) *audited {
 			own.Claim = own.Name
 		}
 	}
-	if !a.known || a.from == ofPool && pool.IsStatic() {
+	if !a.known || a.isReserved() || a.from == ofPool && pool.IsStatic() {
 		own.Claim = ""
 	}
 	return a
@@ -227,6 +229,10 @@ func zoneOf(providerID string) string {
 
 // movable reports whether a node may be placed anew.
 func (a *audited) movable() bool { return a.Claim != "" }
+
+// isReserved reports whether a node is in a capacity reservation or capacity block. It is paid for whether it is used or not: it is
+// kept, and what is free on it costs nothing.
+func (a *audited) isReserved() bool { return a.known && a.CapacityType == catalog.Reserved }
 
 // moving are the pods of a node that would need another place.
 func moving(n *cluster.Node) []*cluster.Pod {
