@@ -200,6 +200,8 @@ func (a *audit) untouchedNodes(managed func(*audited) bool) {
 			reason = "they are not EC2 instances"
 		case !n.known:
 			reason = "their instance type or price is not known"
+		case n.absent:
+			reason = "their instance was launched, and has not become a node"
 		case a.stuck[n.Name] != "":
 			reason = "one of their pods fits on no node that could be launched"
 		case n.isReserved():

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,6 +27,7 @@ const (
 	WithoutOwner  = "PodsWithoutOwner"
 	NoRequests    = "PodsWithoutRequests"
 	NotReadyNodes = "NodesNotReady"
+	WithoutNode   = "InstancesWithoutNode"
 	WaitingPods   = "PendingPods"
 	UnknownPrice  = "NodesWithoutPrice"
 	BadAnnotation = "UnreadableAnnotation"
@@ -249,12 +251,17 @@ func (a *audit) podRisks() {
 
 // nodeRisks are about single nodes.
 func (a *audit) nodeRisks() {
-	var sick, unpriced []Object
+	var sick, absent, unpriced []Object
 	for _, n := range a.st.nodes {
 		if n.from != ofPool && n.from != ofGroup {
 			continue
 		}
-		if !n.Ready {
+		switch {
+		case n.absent:
+			o := nodeObject(n)
+			o.Kind, o.Detail = "NodeClaim", fmt.Sprintf("%s, created %s before the audit", o.Detail, a.st.from.TakenAt.Sub(n.CreatedAt).Round(time.Second))
+			absent = append(absent, o)
+		case !n.Ready:
 			sick = append(sick, nodeObject(n))
 		}
 		if !n.known {
@@ -266,6 +273,7 @@ func (a *audit) nodeRisks() {
 		}
 	}
 	a.risk(Risk{Code: NotReadyNodes, Level: High, Title: "Nodes that are not ready", Text: "They are paid for.", Remedy: "kubectl describe node says since when, and why."}, sick)
+	a.risk(Risk{Code: WithoutNode, Level: High, Title: "Instances without a node", Text: "They were launched and are paid for, and no node of them is there. One that has just been launched takes a minute or two.", Remedy: "kubectl describe nodeclaim says what is missing; Karpenter and Kerf give up an instance after 15 minutes."}, absent)
 	a.risk(Risk{Code: UnknownPrice, Level: High, Title: "Nodes without a known type or price", Text: "They count as nothing in the bill, and their pods are in no floor.", Remedy: "Give their price with --prices, or ask your account with --with-aws."}, unpriced)
 }
 

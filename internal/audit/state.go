@@ -49,7 +49,9 @@ type audited struct {
 	group string // of the bill: the NodePool or node group
 	// known is whether the price is; Node.Price is 0 where it is not. apart: pods on it ask to stay off the nodes of NodePools.
 	known, apart bool
-	pods         []*corev1.Pod
+	// absent: the instance of a NodeClaim was launched, and no Node of it is there.
+	absent bool
+	pods   []*corev1.Pod
 }
 
 // state is the cluster of a snapshot in the values of the engine.
@@ -109,10 +111,18 @@ func read(s *snapshot.Snapshot, m *market) *state {
 	st.standing = c.DisruptionConstraints()
 	for _, n := range st.cluster.Nodes {
 		node := raw[n.Name]
-		if node == nil {
-			continue // a NodeClaim whose Node has not joined runs no pod
+		absent := node == nil
+		if absent {
+			if !n.Launched || n.Deleting || s.Missing("nodes") {
+				continue
+			}
+			node = &corev1.Node{}
+			node.Labels, node.Spec.ProviderID = n.Labels, n.ProviderID
 		}
 		a := st.audit(node, n, m)
+		if absent { // it is paid for; whether a pod will ever run on it nobody knows
+			a.absent, a.Claim, a.Allocatable = true, "", a.Used
+		}
 		a.pods = running[n.Name]
 		if a.from == ofGroup && slices.ContainsFunc(a.pods, intake.OptsOut) {
 			a.apart, a.Claim = true, ""
