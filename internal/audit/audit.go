@@ -90,13 +90,14 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	o.Work = cmp.Or(o.Work, DefaultWork)
 	region := cmp.Or(o.Region, s.Region, borrowed)
 	a := &audit{o: &o, m: newMarket(&o, region, s.TakenAt), report: &Report{}, spots: spots{}}
+	ignored := a.m.nodeOverlays(s.NodeOverlays)
 	a.st = read(s, a.m)
 	a.describe(region)
 	a.price()
 	pools, notes := a.st.nodePools(a.m)
 	assumed, told := a.st.assumed(a.m)
 	a.report.Floor.Assumed = told
-	a.report.Unknown = append(a.report.Unknown, notes...)
+	a.report.Unknown = append(append(a.report.Unknown, ignored...), notes...)
 	a.base = pack.Problem{Now: s.TakenAt, Pools: append(pools, assumed...), Daemons: a.st.cluster.Daemons, Options: pack.Options{WellKnown: apply.WellKnownLabels(), MaxTypes: 1}}
 	if a.report.Floor.Why = a.blind(); a.report.Floor.Why != "" {
 		a.floor = a.bill

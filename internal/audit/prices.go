@@ -6,11 +6,14 @@ import (
 	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // market is the instance types of a region and what they cost.
@@ -19,9 +22,10 @@ type market struct {
 	region   string
 	at       time.Time
 	onDemand ec2facts.PriceTable
-	discount *float64 // spot below on-demand, as a part of it; nil: by the facts
-	overlays []catalog.Overlay
-	own      map[string]bool // types of which overlays change the price
+	discount *float64          // spot below on-demand, as a part of it; nil: by the facts
+	overlays []catalog.Overlay // of the price file
+	cluster  []catalog.Overlay // of NodeOverlays, which are for nodes of NodePools
+	own      map[string]bool   // types of which overlays change the price
 
 	offered map[string][]string // type to zones
 	zones   []awsv1.Subnet      // one subnet for each zone
@@ -106,11 +110,24 @@ func (m *market) OnDemand(instanceType string) (catalog.MicroUSD, bool) {
 	return catalog.MicroUSD(p.MicroUSD), ok
 }
 
-// price is what a node costs: the price of its type, zone and capacity type; of any zone where the node's is not known.
-func (m *market) price(instanceType, zone, capacityType string) (catalog.MicroUSD, bool) {
+// layer is NodeOverlays for the nodes of a NodePool; nil: none are for them.
+func (m *market) layer(pool *karpv1.NodePool) *overlay.Layer {
+	if pool == nil {
+		return nil
+	}
+	return overlay.NewLayer(m.cluster, intake.PoolLabels(pool))
+}
+
+// price is what a node of a NodePool, or of none, costs: the price of its type, zone and capacity type; of any zone where the node's is
+// not known. A price that is nothing is known if somebody gave it.
+func (m *market) price(instanceType, zone, capacityType string, pool *karpv1.NodePool) (catalog.MicroUSD, bool) {
 	t := m.all[instanceType]
 	if t == nil {
 		return 0, false
+	}
+	t = m.layer(pool).Types([]*catalog.Type{t})[0]
+	given := func(i int) bool {
+		return t.Listed != nil && (t.Listed.Offerings[i].Price != t.Offerings[i].Price || t.Listed.Offerings[i].Available != t.Offerings[i].Available)
 	}
 	if capacityType != catalog.Spot && capacityType != catalog.Reserved {
 		capacityType = catalog.OnDemand
@@ -119,7 +136,7 @@ func (m *market) price(instanceType, zone, capacityType string) (catalog.MicroUS
 	for _, exact := range []bool{true, false} {
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if o.CapacityType != capacityType || exact && o.Zone != zone || o.Price <= 0 || o.Price == catalog.NoPrice {
+			if o.CapacityType != capacityType || exact && o.Zone != zone || o.Price <= 0 && !given(i) || o.Price == catalog.NoPrice {
 				continue
 			}
 			if !found || o.Price < best {

@@ -27,7 +27,7 @@ func TestReservedNodesAreNoSavings(t *testing.T) {
 		nodes []string
 	}{"capacity blocks of a node group": {blocks, []string{"g1", "g2"}}, "reservations of NodePools": {karpenter, []string{"d1", "l1", "l2"}}} {
 		t.Run(name, func(t *testing.T) {
-			r := run(t, c.b.Snapshot, audit.Options{})
+			r := run(t, c.b.Snapshot, audit.Options{Work: quick})
 			addsUp(t, r)
 			paid := shareOf(r.Bill.CapacityTypes, "reserved")
 			if paid == 0 || r.Floor.Kept < paid-1e-9 {
@@ -55,7 +55,7 @@ func TestReservedNodesAreNoSavings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			half := run(t, c.b.Snapshot, audit.Options{Prices: rules})
+			half := run(t, c.b.Snapshot, audit.Options{Work: quick, Prices: rules})
 			if got := shareOf(half.Bill.CapacityTypes, "reserved"); math.Abs(got-paid/2) > 1e-5 || half.Prices.Overrides != 2 {
 				t.Errorf("with rules of a price file for reserved nodes they are $%f/h, want half of $%f/h; %d rules are used", got, paid, half.Prices.Overrides)
 			}

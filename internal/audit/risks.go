@@ -296,7 +296,8 @@ var follows = map[string]string{
 	"pods":                   "what runs is not known: no floor, and every node looks empty, so nothing is said about them",
 	"nodepools":              "all nodes are reckoned as if no NodePool governed them",
 	"ec2nodeclasses":         "nodes of NodePools are reckoned as AL2023 with the usual disk",
-	"nodeclaims":             "when nodes expire is not known",
+	"nodeclaims":             "when nodes expire, and which instances have no node, is not known",
+	"nodeoverlays":           "the prices that they give are left out",
 	"namespaces":             "pods that choose others by the labels of namespaces may be placed wrongly",
 	"poddisruptionbudgets":   "what they keep from being evicted is not known, and the moves leave them out",
 	"deployments":            "whether Cluster Autoscaler runs is not known",
@@ -318,8 +319,8 @@ func (a *audit) unknown() {
 	u := &a.report.Unknown
 	for _, g := range a.st.from.Gaps {
 		what := follows[g.Kind]
-		optional := g.Kind == "nodepools" || g.Kind == "ec2nodeclasses" || g.Kind == "nodeclaims"
-		if what == "" || g.Absent && optional {
+		optional := []string{"nodepools", "ec2nodeclasses", "nodeclaims", "nodeoverlays"}
+		if what == "" || g.Absent && slices.Contains(optional, g.Kind) {
 			continue
 		}
 		*u = append(*u, fmt.Sprintf("%s: %s; %s", g.Kind, g.Why, what))

@@ -171,9 +171,9 @@ func (st *state) audit(raw *corev1.Node, n *cluster.Node, m *market) *audited {
 	a := &audited{Node: &own}
 	own.InstanceType = cmp.Or(own.InstanceType, raw.Labels[corev1.LabelInstanceType])
 	own.Zone = cmp.Or(own.Zone, raw.Labels[corev1.LabelFailureDomainBetaZone], zoneOf(raw.Spec.ProviderID))
-	price, priced := m.price(own.InstanceType, own.Zone, own.CapacityType)
-	_, typed := m.facts.Type(own.InstanceType)
 	pool := st.pools[own.Labels[karpv1.NodePoolLabelKey]]
+	price, priced := m.price(own.InstanceType, own.Zone, own.CapacityType, pool)
+	_, typed := m.facts.Type(own.InstanceType)
 	switch {
 	case own.Labels[eksComputeType] == "fargate":
 		a.from, a.group = ofFargate, "Fargate"

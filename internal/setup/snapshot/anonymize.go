@@ -44,6 +44,7 @@ func (s *Snapshot) anonymize(secret []byte) *Snapshot {
 	to.NodePools = each(from.NodePools, a.nodePool)
 	to.NodeClaims = each(from.NodeClaims, a.nodeClaim)
 	to.NodeClasses = each(from.NodeClasses, a.nodeClass)
+	to.NodeOverlays = each(from.NodeOverlays, a.nodeOverlay)
 	to.Budgets = each(from.Budgets, a.budget)
 	to.Deployments = each(from.Deployments, a.deployment)
 	to.ReplicaSets = each(from.ReplicaSets, a.replicaSet)

@@ -92,6 +92,9 @@ func filled() *snapshot.Snapshot {
 	class.Status.Conditions[0].Type, s.NodePools[0].Status.Conditions[0].Type, s.NodeClaims[0].Status.Conditions[0].Type = "Ready", "Ready", "Ready"
 	class.Spec.Kubelet, class.Spec.BlockDeviceMappings = &awsv1.KubeletConfiguration{ClusterDNS: []string{secret}, EvictionHard: map[string]string{"memory.available": "5%"}}, nil
 	class.Spec.ConnectionTracking, class.Spec.CPUOptions = nil, nil
+	o := s.NodeOverlays[0]
+	o.Spec.Price, o.Spec.PriceAdjustment, o.Status.Conditions[0].Type = new("0.1"), new("-10%"), "Ready"
+	o.Spec.Requirements[0].Operator = corev1.NodeSelectorOpIn
 	s.NodePools[0].Spec.Disruption = karpv1.Disruption{Budgets: []karpv1.Budget{{Nodes: "10%"}}}
 	s.CronJobs[0].Spec.Schedule = "@daily"
 	return s
