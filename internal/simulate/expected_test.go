@@ -51,7 +51,7 @@ func TestItSaysWhetherInterruptionsWereToBeExpected(t *testing.T) {
 
 // Only what runs can be interrupted, and only spot instances.
 func TestSpotHoursAreThoseOfSpotInstancesThatRun(t *testing.T) {
-	m := newMeter()
+	m := newMeter(nil)
 	m.reset()
 	hour := time.Now().Add(-time.Hour)
 	m.running["i-1"] = &metered{"m6i.large", "us-east-1a", world.Spot, 1, hour, hour}

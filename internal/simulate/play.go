@@ -75,7 +75,11 @@ type run struct {
 // Errors: an object is refused; no NodePool gets ready. What can't be, such as a controller that ends by itself, fails t.
 func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Result, error) {
 	t.Helper()
-	r := &run{s: s, pods: newWatcher(), meter: newMeter(), drawn: rand.New(rand.NewPCG(s.Seed, 0x73706f74))}
+	own, err := ownPrices(s.Settings[priceFile], s.Region)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{s: s, pods: newWatcher(), meter: newMeter(own), drawn: rand.New(rand.NewPCG(s.Seed, 0x73706f74))}
 	r.log = &journal{pods: r.pods, keep: s.Events}
 	r.pods.told = func(pod, workload, node, reason string) {
 		r.log.say(now(), "pod is moved", "pod", pod, "workload", workload, "node", node, "reason", reason)
@@ -93,6 +97,9 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 		return nil, err
 	}
 	r.result.Region, r.result.RegionUnknown, r.result.Prices = s.Region, s.RegionUnknown, pricesOf(facts, s.Region)
+	if path := s.Settings[priceFile]; path != "" {
+		r.result.Prices += "; changed by the price file " + path
+	}
 	simcluster.Run(t, simcluster.Options{
 		Seed: s.Seed, Ordered: true, History: history, Env: r.env(), Log: r.log, NoController: true, Hear: r.pods.hear, Overview: func(o *overview.Overview) { r.view = o },
 		World: func(o *world.Options) {
