@@ -107,7 +107,7 @@ func Judge(assertions []Assertion, configuration string, results []*Result) []Ve
 			if math.IsNaN(value) {
 				v.Holds, v.Failed = false, append(v.Failed, r.Seed)
 				if v.Absent == "" {
-					v.Absent, v.Seed, v.Worst = r.Totals.absent(), r.Seed, nil
+					v.Absent, v.Seed, v.Worst = a.metric.absent(&r.Totals), r.Seed, nil
 				}
 				continue
 			}

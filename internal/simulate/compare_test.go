@@ -270,7 +270,7 @@ func TestAssertions(t *testing.T) {
 	}
 	runs := runsOf("", 100, 121)
 	runs[0].Totals.Pods, runs[1].Totals.Pods = 1, 1
-	runs[0].Totals.P99, runs[1].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = new(59.), new(0.), 12, 11
+	runs[0].Totals.P99, runs[1].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = new(59.), new(0.), new(12.), new(11.)
 	var got []string
 	for _, v := range Judge(all, "", runs) {
 		got = append(got, v.Text())
