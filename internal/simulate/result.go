@@ -32,6 +32,8 @@ type Result struct {
 	Partial string `json:"partial,omitempty"`
 	// Drawn are the things that are drawn from the seed. All others are the same for each seed.
 	Drawn []string `json:"drawnFromSeed,omitempty"`
+	// Rate is how many interruptions of a spot instance were played per hour.
+	Rate float64 `json:"interruptionsPerHour"`
 	// Settings are those of the controller that were given.
 	Settings map[string]string `json:"settings,omitempty"`
 	Totals   Totals            `json:"totals"`
