@@ -98,3 +98,22 @@ func TestADistanceIsToldOnlyWhereThereIsOne(t *testing.T) {
 		}
 	}
 }
+
+// AWS charges in yuan in China.
+func TestAmountsAreInTheCurrencyOfTheRegion(t *testing.T) {
+	runs := runsOf("a", 90)
+	runs[0].Currency = "CNY"
+	a, err := Assertions("bill<100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, data, page := written(t, &Report{Runs: runs, Verdicts: Judge(a, "a", runs)})
+	for _, x := range []string{text, page} {
+		if !strings.Contains(x, "¥90.00") || strings.Contains(x, "$") {
+			t.Error(x)
+		}
+	}
+	if v := Judge(a, "a", runs)[0].Text(); !strings.Contains(data, `"currency":"CNY"`) || v != "bill<100 holds: ¥90.00 with seed 1" {
+		t.Errorf("%s: %s", v, data)
+	}
+}

@@ -103,6 +103,7 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 		return nil, err
 	}
 	r.result.Region, r.result.RegionUnknown, r.result.Prices = s.Region, s.RegionUnknown, pricesOf(facts, s.Region)
+	r.result.Currency = facts.OnDemand(s.Region).Currency
 	if path := s.Settings[priceFile]; path != "" {
 		r.result.Prices += "; changed by the price file " + path
 	}

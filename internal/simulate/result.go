@@ -22,6 +22,8 @@ type Result struct {
 	Region        string `json:"region"`
 	RegionUnknown bool   `json:"regionNotKnown,omitempty"`
 	Prices        string `json:"prices"`
+	// Currency is that of all amounts: USD, or that of the region's price list.
+	Currency string `json:"currency"`
 	// HorizonSeconds is how long was asked for, SimulatedSeconds how long was simulated: less where it was interrupted.
 	HorizonSeconds   int64 `json:"horizonSeconds"`
 	SimulatedSeconds int64 `json:"simulatedSeconds"`
@@ -56,7 +58,7 @@ type Result struct {
 
 // Totals are the figures of a run.
 type Totals struct {
-	// Bill is what the instances cost in dollars, Floor the least that the pods could have cost, by the same prices.
+	// Bill is what the instances cost, Floor the least that the pods could have cost, by the same prices.
 	Bill  float64 `json:"bill"`
 	Floor float64 `json:"floor"`
 	// Distance is by how many percent the bill is above the floor; missing where the floor is 0 and the bill is not.
@@ -110,7 +112,7 @@ type Bucket struct {
 	Count int     `json:"count"`
 }
 
-// Sample is a point of the series. Amounts are dollars per hour.
+// Sample is a point of the series. Amounts are per hour.
 type Sample struct {
 	At      int64   `json:"atSeconds"`
 	Bill    float64 `json:"bill"`

@@ -68,8 +68,19 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, report.In(r.currency(), b.String()))
 	return err
+}
+
+// currency is that of the amounts: all runs are in one region.
+func (r *Report) currency() string {
+	switch {
+	case len(r.Runs) > 0:
+		return r.Runs[0].Currency
+	case r.Comparison != nil:
+		return r.Comparison.Configurations[0].Results[0].Currency
+	}
+	return ""
 }
 
 // value writes a figure with its unit.
