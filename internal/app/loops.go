@@ -139,7 +139,7 @@ func (d *deps) launches(health *nodepool.Health, workers int) error {
 		nominees = d.cache
 	}
 	return (&lifecycle.Controller{
-		Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate, Trace: d.trace,
+		Client: d.GetClient(), Cloud: d.cloud("nodeclaim.lifecycle"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclaim.lifecycle"), Clock: d.clock(), Pools: health, Waiting: d.cache, Nominees: nominees, Pods: pods, Instances: d.gate, Trace: d.trace, Currency: d.currency,
 		LaunchTimeout: d.LaunchTimeout, RegistrationTimeout: d.RegistrationTimeout,
 	}).Register(d.Manager, workers)
 }

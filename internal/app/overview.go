@@ -39,7 +39,7 @@ import (
 func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, drifted *disrupt.Drift, drains *terminate.Nodes) *overview.Overview {
 	problems := d.problems("overview")
 	out := overview.New(overview.Sources{
-		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account,
+		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account, Currency: d.currency,
 		Snapshot: d.cache.Snapshot, Pools: problems.Pools, Problem: problems.Problem, Decision: consolidation.Found, UnderWay: queue.UnderWay,
 		Held:  func() (time.Time, string, bool) { return consolidation.Breaker.Open(time.Now()) },
 		Usual: d.usualPrices, Closures: d.closures, Services: d.answering, Queue: d.queueNow, Troubles: d.troubles, Decisions: d.ring.List, Now: time.Now,
@@ -74,6 +74,9 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 	}
 	return out
 }
+
+// currency is that of all prices: AWS charges in one in a region.
+func (d *deps) currency() string { return d.provider.Prices().Currency }
 
 // problems makes what makes inputs of decisions for somebody who only looks, by the name of its logger. Each has one to itself, as one
 // goroutine at a time may ask it.

@@ -90,13 +90,14 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	o.Work = cmp.Or(o.Work, DefaultWork)
 	region := cmp.Or(o.Region, s.Region, borrowed)
 	a := &audit{o: &o, m: newMarket(&o, region, s.TakenAt), report: &Report{}, spots: spots{}}
+	ignored := a.m.nodeOverlays(s.NodeOverlays)
 	a.st = read(s, a.m)
 	a.describe(region)
 	a.price()
 	pools, notes := a.st.nodePools(a.m)
 	assumed, told := a.st.assumed(a.m)
 	a.report.Floor.Assumed = told
-	a.report.Unknown = append(a.report.Unknown, notes...)
+	a.report.Unknown = append(append(a.report.Unknown, ignored...), notes...)
 	a.base = pack.Problem{Now: s.TakenAt, Pools: append(pools, assumed...), Daemons: a.st.cluster.Daemons, Options: pack.Options{WellKnown: apply.WellKnownLabels(), MaxTypes: 1}}
 	if a.report.Floor.Why = a.blind(); a.report.Floor.Why != "" {
 		a.floor = a.bill
@@ -284,11 +285,13 @@ func (s shares) sorted() []Share {
 }
 
 // problem is the cluster with some of its nodes kept and the pods of all others waiting. Nodes that are never considered keep their
-// pods and have no room for others.
+// pods and have no room for others, unless they are reserved.
 func (a *audit) problem(keep func(*audited) bool) *pack.Problem {
 	p := a.base
 	for _, n := range a.st.nodes {
 		switch {
+		case n.isReserved():
+			p.Nodes = append(p.Nodes, n.Node)
 		case !n.movable():
 			full := *n.Node
 			full.Allocatable = full.Used
@@ -372,6 +375,11 @@ func (a *audit) settle() (price catalog.MicroUSD, newNodes []plan.NewNode, all b
 		}
 	}
 	a.emptied, _ = floor.Empty(a.whole())
+	for i, n := range a.emptied.Nodes {
+		if x := a.st.byName[n.Name]; x != nil && x.isReserved() {
+			a.emptied.Nodes[i] = x.Node
+		}
+	}
 	return price, newNodes, all
 }
 

@@ -158,7 +158,7 @@ func (a *audit) byMoving(saved catalog.MicroUSD, held func(*audited) bool) {
 		} else {
 			same = &fitting{name: n.InstanceType, price: n.Price}
 		}
-		if any != nil && any.price < same.price && n.CapacityType != catalog.Spot {
+		if any != nil && any.price < same.price && n.CapacityType == catalog.OnDemand {
 			bySpot += same.price - any.price
 			detail := n.InstanceType + " on demand; its pool allows spot"
 			if band := a.m.interrupted(any.name); band != "" {

@@ -200,8 +200,12 @@ func (a *audit) untouchedNodes(managed func(*audited) bool) {
 			reason = "they are not EC2 instances"
 		case !n.known:
 			reason = "their instance type or price is not known"
+		case n.absent:
+			reason = "their instance was launched, and has not become a node"
 		case a.stuck[n.Name] != "":
 			reason = "one of their pods fits on no node that could be launched"
+		case n.isReserved():
+			reason = "reserved: it is paid anyway"
 		case pool != nil && pool.IsStatic():
 			reason = "their NodePool keeps a fixed number of nodes"
 		case n.Deleting:

@@ -2,10 +2,14 @@ package audit_test
 
 import (
 	"bytes"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kerf-sh/kerf/internal/audit"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
@@ -214,5 +218,37 @@ func TestWhyTheMovesDoNotReachThePlanIsSaid(t *testing.T) {
 	}
 	if strings.Contains(text+page, "nothing cheaper carries their pods") {
 		t.Error("nothing cheaper is said to carry the pods, and a plan does")
+	}
+}
+
+// An instance is paid for from its launch on, whether or not it becomes a node.
+func TestInstancesWithoutANodeAreInTheBill(t *testing.T) {
+	before := run(t, withKarpenter().Snapshot, audit.Options{})
+	b := withKarpenter()
+	claim := b.NodeClaims[0].DeepCopy() // of an m6i.2xlarge on demand
+	claim.UID = "lost"
+	claim.Name, claim.Status.NodeName, claim.Status.ProviderID = "default-lost", "", "aws:///eu-west-1a/i-0ffffffffffffffff"
+	claim.Labels = maps.Clone(claim.Labels)
+	claim.Labels[corev1.LabelInstanceTypeStable], claim.Labels[corev1.LabelTopologyZone] = "m6i.2xlarge", "eu-west-1a"
+	claim.Status.Allocatable = amounts("7900m", "29Gi")
+	planned := b.NodeClaims[0].DeepCopy() // not launched yet
+	planned.UID, planned.Name, planned.Status.NodeName, planned.Status.ProviderID = "planned", "default-planned", "", ""
+	ending := claim.DeepCopy()
+	ending.UID, ending.Name, ending.Status.ProviderID, ending.DeletionTimestamp = "ending", "default-ending", "aws:///eu-west-1a/i-0eeeeeeeeeeeeeeee", &metav1.Time{Time: now}
+	b.NodeClaims = append(b.NodeClaims, claim, planned, ending)
+	r := run(t, b.Snapshot, audit.Options{})
+	addsUp(t, r)
+	more := r.Bill.PerHour - before.Bill.PerHour
+	if more < 0.3 || math.Abs(r.Floor.PerHour-before.Floor.PerHour-more) > 1e-5 {
+		t.Errorf("the bill is $%f/h more, the floor $%f/h: want the price of an m6i.2xlarge in both", more, r.Floor.PerHour-before.Floor.PerHour)
+	}
+	at := slices.IndexFunc(r.Risks, func(x audit.Risk) bool { return x.Code == audit.WithoutNode })
+	if at < 0 || len(r.Risks[at].Objects) != 1 || r.Risks[at].Objects[0].Name != "default-lost" {
+		t.Errorf("the risks are %+v", r.Risks)
+	}
+	b.Gaps = []snapshot.Gap{{Kind: "nodes", Why: "you may not list them"}}
+	b.Nodes = nil
+	if r := run(t, b.Snapshot, audit.Options{}); r.Bill.Known {
+		t.Errorf("without the right to list nodes the bill is said to be %+v", r.Bill)
 	}
 }

@@ -83,7 +83,7 @@ func (st *state) nodePools(m *market) (out []*cluster.Pool, notes []string) {
 			}
 			types[ref] = m.types(config, subnets, false)
 		}
-		pool := intake.Pool(p, class, types[ref])
+		pool := intake.Pool(p, class, m.layer(p).Types(types[ref]))
 		pool.NotReady = "" // whether it can launch at this moment is no matter of cost
 		out = append(out, pool)
 	}

@@ -2,14 +2,18 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/aws/instancetype"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/state/cloud/overlay"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // market is the instance types of a region and what they cost.
@@ -18,9 +22,10 @@ type market struct {
 	region   string
 	at       time.Time
 	onDemand ec2facts.PriceTable
-	discount *float64 // spot below on-demand, as a part of it; nil: by the facts
-	overlays []catalog.Overlay
-	own      map[string]bool // types of which overlays change the price
+	discount *float64          // spot below on-demand, as a part of it; nil: by the facts
+	overlays []catalog.Overlay // of the price file
+	cluster  []catalog.Overlay // of NodeOverlays, which are for nodes of NodePools
+	own      map[string]bool   // types of which overlays change the price
 
 	offered map[string][]string // type to zones
 	zones   []awsv1.Subnet      // one subnet for each zone
@@ -49,9 +54,9 @@ func (m *market) options() instancetype.Options {
 	return instancetype.Options{Region: m.region, MemoryOverhead: instancetype.DefaultMemoryOverhead}
 }
 
-// types are all types as nodes of a class would be, in the class's subnets; nil subnets are one in each zone of the region. Types
-// that are no longer offered are among them only if retired is set: such nodes may run.
-func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bool) []*catalog.Type {
+// types are all types as nodes of a class would be, in the class's subnets; nil subnets are one in each zone of the region. Nodes may
+// run which could not be launched: types that are no longer offered, and offerings of reservations, are among them only if running is set.
+func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, running bool) []*catalog.Type {
 	if subnets == nil {
 		subnets = m.zones
 	}
@@ -64,7 +69,7 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 		t := &m.facts.Types[i]
 		zones, ok := m.offered[t.Name]
 		if !ok {
-			if !retired {
+			if !running {
 				continue
 			}
 			zones = everywhere
@@ -72,6 +77,11 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 		shapes = append(shapes, instancetype.NewShape(t, zones, c))
 	}
 	out := offering.Assemble(shapes, offering.Input{Subnets: subnets, Prices: m, Unavailable: m.empty})
+	if running {
+		for _, t := range out {
+			t.Offerings = withReserved(t.Offerings)
+		}
+	}
 	if len(m.overlays) > 0 {
 		for i := range out {
 			listed := out[i]
@@ -82,27 +92,51 @@ func (m *market) types(c instancetype.Config, subnets []awsv1.Subnet, retired bo
 	return out
 }
 
+// withReserved adds to each offering on demand one out of a reservation, at the list price: AWS charges that whether or not an
+// instance uses the reservation, and no list has the prices of capacity blocks. Rules of a price file change it like any other.
+func withReserved(offerings []catalog.Offering) []catalog.Offering {
+	for _, o := range slices.Clone(offerings) {
+		if o.CapacityType == catalog.OnDemand {
+			o.CapacityType = catalog.Reserved
+			offerings = append(offerings, o)
+		}
+	}
+	return offerings
+}
+
 // OnDemand is part of offering.Prices.
 func (m *market) OnDemand(instanceType string) (catalog.MicroUSD, bool) {
 	p, ok := m.onDemand.Prices[instanceType]
 	return catalog.MicroUSD(p.MicroUSD), ok
 }
 
-// price is what a node costs: the price of its type, zone and capacity type; of any zone where the node's is not known. What is
-// reserved costs what it would on demand: it is paid for whether it is used or not.
-func (m *market) price(instanceType, zone, capacityType string) (catalog.MicroUSD, bool) {
+// layer is NodeOverlays for the nodes of a NodePool; nil: none are for them.
+func (m *market) layer(pool *karpv1.NodePool) *overlay.Layer {
+	if pool == nil {
+		return nil
+	}
+	return overlay.NewLayer(m.cluster, intake.PoolLabels(pool))
+}
+
+// price is what a node of a NodePool, or of none, costs: the price of its type, zone and capacity type; of any zone where the node's is
+// not known. A price that is nothing is known if somebody gave it.
+func (m *market) price(instanceType, zone, capacityType string, pool *karpv1.NodePool) (catalog.MicroUSD, bool) {
 	t := m.all[instanceType]
 	if t == nil {
 		return 0, false
 	}
-	if capacityType != catalog.Spot {
+	t = m.layer(pool).Types([]*catalog.Type{t})[0]
+	given := func(i int) bool {
+		return t.Listed != nil && (t.Listed.Offerings[i].Price != t.Offerings[i].Price || t.Listed.Offerings[i].Available != t.Offerings[i].Available)
+	}
+	if capacityType != catalog.Spot && capacityType != catalog.Reserved {
 		capacityType = catalog.OnDemand
 	}
 	best, found := catalog.MicroUSD(0), false
 	for _, exact := range []bool{true, false} {
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if o.CapacityType != capacityType || exact && o.Zone != zone || o.Price <= 0 || o.Price == catalog.NoPrice {
+			if o.CapacityType != capacityType || exact && o.Zone != zone || o.Price <= 0 && !given(i) || o.Price == catalog.NoPrice {
 				continue
 			}
 			if !found || o.Price < best {

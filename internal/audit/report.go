@@ -46,7 +46,7 @@ type Cluster struct {
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	Region            string `json:"region"`
 	Anonymized        bool   `json:"anonymized,omitempty"`
-	// Nodes are those of EC2. Fargate counts nodes of Fargate and Elsewhere those of no AWS: neither is in any amount.
+	// Nodes are those of EC2, with instances of NodeClaims that have no node yet. Fargate counts nodes of Fargate and Elsewhere those of no AWS: neither is in any amount.
 	Nodes     int `json:"nodes"`
 	Fargate   int `json:"fargateNodes,omitempty"`
 	Elsewhere int `json:"nodesElsewhere,omitempty"`

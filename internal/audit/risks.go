@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,6 +27,7 @@ const (
 	WithoutOwner  = "PodsWithoutOwner"
 	NoRequests    = "PodsWithoutRequests"
 	NotReadyNodes = "NodesNotReady"
+	WithoutNode   = "InstancesWithoutNode"
 	WaitingPods   = "PendingPods"
 	UnknownPrice  = "NodesWithoutPrice"
 	BadAnnotation = "UnreadableAnnotation"
@@ -249,12 +251,17 @@ func (a *audit) podRisks() {
 
 // nodeRisks are about single nodes.
 func (a *audit) nodeRisks() {
-	var sick, unpriced []Object
+	var sick, absent, unpriced []Object
 	for _, n := range a.st.nodes {
 		if n.from != ofPool && n.from != ofGroup {
 			continue
 		}
-		if !n.Ready {
+		switch {
+		case n.absent:
+			o := nodeObject(n)
+			o.Kind, o.Detail = "NodeClaim", fmt.Sprintf("%s, created %s before the audit", o.Detail, a.st.from.TakenAt.Sub(n.CreatedAt).Round(time.Second))
+			absent = append(absent, o)
+		case !n.Ready:
 			sick = append(sick, nodeObject(n))
 		}
 		if !n.known {
@@ -266,6 +273,7 @@ func (a *audit) nodeRisks() {
 		}
 	}
 	a.risk(Risk{Code: NotReadyNodes, Level: High, Title: "Nodes that are not ready", Text: "They are paid for.", Remedy: "kubectl describe node says since when, and why."}, sick)
+	a.risk(Risk{Code: WithoutNode, Level: High, Title: "Instances without a node", Text: "They were launched and are paid for, and no node of them is there. One that has just been launched takes a minute or two.", Remedy: "kubectl describe nodeclaim says what is missing; Karpenter and Kerf give up an instance after 15 minutes."}, absent)
 	a.risk(Risk{Code: UnknownPrice, Level: High, Title: "Nodes without a known type or price", Text: "They count as nothing in the bill, and their pods are in no floor.", Remedy: "Give their price with --prices, or ask your account with --with-aws."}, unpriced)
 }
 
@@ -288,7 +296,8 @@ var follows = map[string]string{
 	"pods":                   "what runs is not known: no floor, and every node looks empty, so nothing is said about them",
 	"nodepools":              "all nodes are reckoned as if no NodePool governed them",
 	"ec2nodeclasses":         "nodes of NodePools are reckoned as AL2023 with the usual disk",
-	"nodeclaims":             "when nodes expire is not known",
+	"nodeclaims":             "when nodes expire, and which instances have no node, is not known",
+	"nodeoverlays":           "the prices that they give are left out",
 	"namespaces":             "pods that choose others by the labels of namespaces may be placed wrongly",
 	"poddisruptionbudgets":   "what they keep from being evicted is not known, and the moves leave them out",
 	"deployments":            "whether Cluster Autoscaler runs is not known",
@@ -310,8 +319,8 @@ func (a *audit) unknown() {
 	u := &a.report.Unknown
 	for _, g := range a.st.from.Gaps {
 		what := follows[g.Kind]
-		optional := g.Kind == "nodepools" || g.Kind == "ec2nodeclasses" || g.Kind == "nodeclaims"
-		if what == "" || g.Absent && optional {
+		optional := []string{"nodepools", "ec2nodeclasses", "nodeclaims", "nodeoverlays"}
+		if what == "" || g.Absent && slices.Contains(optional, g.Kind) {
 			continue
 		}
 		*u = append(*u, fmt.Sprintf("%s: %s; %s", g.Kind, g.Why, what))

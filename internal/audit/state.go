@@ -49,7 +49,9 @@ type audited struct {
 	group string // of the bill: the NodePool or node group
 	// known is whether the price is; Node.Price is 0 where it is not. apart: pods on it ask to stay off the nodes of NodePools.
 	known, apart bool
-	pods         []*corev1.Pod
+	// absent: the instance of a NodeClaim was launched, and no Node of it is there.
+	absent bool
+	pods   []*corev1.Pod
 }
 
 // state is the cluster of a snapshot in the values of the engine.
@@ -109,10 +111,18 @@ func read(s *snapshot.Snapshot, m *market) *state {
 	st.standing = c.DisruptionConstraints()
 	for _, n := range st.cluster.Nodes {
 		node := raw[n.Name]
-		if node == nil {
-			continue // a NodeClaim whose Node has not joined runs no pod
+		absent := node == nil
+		if absent {
+			if !n.Launched || n.Deleting || s.Missing("nodes") {
+				continue
+			}
+			node = &corev1.Node{}
+			node.Labels, node.Spec.ProviderID = n.Labels, n.ProviderID
 		}
 		a := st.audit(node, n, m)
+		if absent { // it is paid for; whether a pod will ever run on it nobody knows
+			a.absent, a.Claim, a.Allocatable = true, "", a.Used
+		}
 		a.pods = running[n.Name]
 		if a.from == ofGroup && slices.ContainsFunc(a.pods, intake.OptsOut) {
 			a.apart, a.Claim = true, ""
@@ -141,6 +151,8 @@ func withCapacityType(n *corev1.Node) *corev1.Node {
 	}
 	kind := catalog.OnDemand
 	switch {
+	case strings.EqualFold(n.Labels[eksCapacityType], "CAPACITY_BLOCK"):
+		kind = catalog.Reserved
 	case strings.EqualFold(n.Labels[eksCapacityType], "SPOT"), strings.Contains(strings.ToLower(n.Labels[lifecycleLabel]), "spot"), strings.Contains(strings.ToLower(n.Labels["lifecycle"]), "spot"):
 		kind = catalog.Spot
 	}
@@ -159,9 +171,9 @@ func (st *state) audit(raw *corev1.Node, n *cluster.Node, m *market) *audited {
 	a := &audited{Node: &own}
 	own.InstanceType = cmp.Or(own.InstanceType, raw.Labels[corev1.LabelInstanceType])
 	own.Zone = cmp.Or(own.Zone, raw.Labels[corev1.LabelFailureDomainBetaZone], zoneOf(raw.Spec.ProviderID))
-	price, priced := m.price(own.InstanceType, own.Zone, own.CapacityType)
-	_, typed := m.facts.Type(own.InstanceType)
 	pool := st.pools[own.Labels[karpv1.NodePoolLabelKey]]
+	price, priced := m.price(own.InstanceType, own.Zone, own.CapacityType, pool)
+	_, typed := m.facts.Type(own.InstanceType)
 	switch {
 	case own.Labels[eksComputeType] == "fargate":
 		a.from, a.group = ofFargate, "Fargate"
@@ -180,7 +192,7 @@ func (st *state) audit(raw *corev1.Node, n *cluster.Node, m *market) *audited {
 			own.Claim = own.Name
 		}
 	}
-	if !a.known || a.from == ofPool && pool.IsStatic() {
+	if !a.known || a.isReserved() || a.from == ofPool && pool.IsStatic() {
 		own.Claim = ""
 	}
 	return a
@@ -227,6 +239,10 @@ func zoneOf(providerID string) string {
 
 // movable reports whether a node may be placed anew.
 func (a *audited) movable() bool { return a.Claim != "" }
+
+// isReserved reports whether a node is in a capacity reservation or capacity block. It is paid for whether it is used or not: it is
+// kept, and what is free on it costs nothing.
+func (a *audited) isReserved() bool { return a.known && a.CapacityType == catalog.Reserved }
 
 // moving are the pods of a node that would need another place.
 func moving(n *cluster.Node) []*cluster.Pod {

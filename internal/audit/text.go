@@ -17,11 +17,7 @@ type money string
 func (r *Report) money() money { return money(r.Prices.Currency) }
 
 func (m money) amount(v float64) string {
-	text := report.Dollars(v)
-	if m == "" || m == "USD" {
-		return text
-	}
-	return strings.Replace(text, "$", "", 1) + " " + string(m)
+	return report.In(string(m), report.Dollars(v))
 }
 
 func (m money) perHour(v float64) string { return m.amount(v) + "/h" }

@@ -124,7 +124,7 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 		return &usageError{err}
 	}
 	var assertions []simulate.Assertion
-	if f.assert != "" {
+	if f.assert != "" || c.Flags().Changed("assert") {
 		if assertions, err = simulate.Assertions(f.assert); err != nil {
 			return &usageError{err}
 		}
@@ -247,6 +247,9 @@ func (f *simulateFlags) seedList(c *cobra.Command) ([]uint64, error) {
 			return nil, fmt.Errorf("--seeds %s: want numbers, as in 1-10 or 1,4,5, and at most 1000", f.seeds)
 		}
 		for ; a <= b; a++ {
+			if slices.Contains(out, a) {
+				return nil, fmt.Errorf("--seeds %s: seed %d is there twice, and a seed played twice comes to the same and tells nothing more", f.seeds, a)
+			}
 			out = append(out, a)
 		}
 	}

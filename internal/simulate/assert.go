@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // Assertion is a bound on a figure.
@@ -26,6 +28,8 @@ type Verdict struct {
 	Seed          uint64   `json:"seed"`            // that has the worst value
 	Failed        []uint64 `json:"failedSeeds,omitempty"`
 	Unit          string   `json:"unit,omitempty"`
+	// Currency is that of figures in dollars.
+	Currency string `json:"-"`
 	// Absent says why there is no such figure; then the assertion does not hold.
 	Absent string `json:"absent,omitempty"`
 }
@@ -103,11 +107,12 @@ func Judge(assertions []Assertion, configuration string, results []*Result) []Ve
 		a := &assertions[i]
 		v := Verdict{Assertion: a.Text, Configuration: configuration, Holds: true, Unit: a.metric.Unit}
 		for _, r := range results {
+			v.Currency = r.Currency
 			value := a.metric.Of(&r.Totals)
 			if math.IsNaN(value) {
 				v.Holds, v.Failed = false, append(v.Failed, r.Seed)
 				if v.Absent == "" {
-					v.Absent, v.Seed, v.Worst = r.Totals.absent(), r.Seed, nil
+					v.Absent, v.Seed, v.Worst = a.metric.absent(&r.Totals), r.Seed, nil
 				}
 				continue
 			}
@@ -153,7 +158,7 @@ func (v *Verdict) value() string {
 	if v.Worst == nil || v.Absent != "" {
 		return "none, for " + v.Absent
 	}
-	return value(*v.Worst, v.Unit)
+	return report.In(v.Currency, value(*v.Worst, v.Unit))
 }
 
 func abs(v float64) float64 { return max(v, -v) }

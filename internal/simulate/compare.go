@@ -243,13 +243,14 @@ func (d *Difference) shown() *Estimate {
 	return &d.Absolute
 }
 
-// chance is how likely a mean as far from 0 is where the values are those of chance alone: two-sided, by Student's t.
+// chance is how likely a mean as far from 0 is where the values are those of chance alone: two-sided, by Student's t. Where all seeds
+// differ by the same, that would call it certain after two of them; then it is how likely all have one sign, by the sign test.
 func chance(e Estimate, n int) float64 {
 	switch {
 	case e.mean() == 0:
 		return 1
 	case *e.Half == 0:
-		return 0
+		return math.Ldexp(2, -n)
 	}
 	t := math.Abs(e.mean()) / *e.Half * student(n-1, confidence)
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Survival(t)
@@ -296,7 +297,11 @@ const mostSeeds = 10_000
 func (d *Difference) want(together int) {
 	e := d.shown()
 	n := e.N
-	if d.Told || e.mean() == 0 || *e.Half == 0 {
+	if d.Told || e.mean() == 0 {
+		return
+	}
+	if *e.Half == 0 {
+		d.Wanted = 1 + int(math.Floor(math.Log2(2*float64(together)/(1-confidence))))
 		return
 	}
 	deviation := *e.Half / student(n-1, confidence) * math.Sqrt(float64(n))

@@ -92,6 +92,25 @@ func TestTooFewSeedsAreSaid(t *testing.T) {
 	}
 }
 
+// Seeds that all differ by the same are no proof: with a few of them chance does that, too.
+func TestEqualDifferencesAreJudgedBySign(t *testing.T) {
+	for seeds, told := range map[int]bool{2: false, 5: false, 8: true} {
+		var a, b []*Result
+		for range seeds {
+			a, b = append(a, runsOf("a", 100)...), append(b, runsOf("b", 90)...)
+		}
+		c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := c.difference("b", "bill")
+		near(t, "the chance", *d.P, 2*math.Pow(0.5, float64(seeds)))
+		if d.Told != told || !told && d.Wanted != 8 { // 2 × 0.5⁸ is below 0.05 / 5, which differences of bill, moved, disrupted, refused and waiting are judged by
+			t.Errorf("%d seeds: told %v, %d would; %d are judged together", seeds, d.Told, d.Wanted, c.Judged)
+		}
+	}
+}
+
 // waiting gives runs a median wait each.
 func waiting(runs []*Result, p50 ...float64) []*Result {
 	for i, r := range runs {
@@ -105,7 +124,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 	a := waiting(runsOf("a", 100, 200, 300, 150), 40, 41, 42, 43)
 	b := waiting(runsOf("b", 95, 190, 285, 142), 80.5, 81, 83, 84.5)
 	for i, r := range b {
-		r.Totals.Moved, r.Totals.Disrupted = 40*(i+1), 3
+		r.Totals.Moved, r.Totals.Disrupted = 40*(i+1), []int{3, 3, 4, 3}[i]
 	}
 	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
 	if err != nil {
@@ -128,7 +147,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 	}
 	for _, want := range []string{
 		"compared: NodePool default: disruption.consolidateAfter 30s → 10m\n", "compared: NodePool default: weight 3 → not set\n", "compared: NodePool gpu is left out\n", "compared: NodePool spot is added\n", "compared: NodePool spot: weight not set → 7\n",
-		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3 ± 0", "the 8 differences by which one decides are judged together (Holm)", "may be chance; about ",
+		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3.25 ± 0.8", "the 8 differences by which one decides are judged together (Holm)", "may be chance; about ",
 	} {
 		if flat := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(text.String(), want) && !strings.Contains(flat, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())
@@ -270,7 +289,7 @@ func TestAssertions(t *testing.T) {
 	}
 	runs := runsOf("", 100, 121)
 	runs[0].Totals.Pods, runs[1].Totals.Pods = 1, 1
-	runs[0].Totals.P99, runs[1].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = new(59.), new(0.), 12, 11
+	runs[0].Totals.P99, runs[1].Totals.P99, runs[0].Totals.Distance, runs[1].Totals.Distance = new(59.), new(0.), new(12.), new(11.)
 	var got []string
 	for _, v := range Judge(all, "", runs) {
 		got = append(got, v.Text())

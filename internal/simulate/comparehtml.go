@@ -16,11 +16,11 @@ func (c *Comparison) page() report.Page {
 		p.Figures = append(p.Figures, c.headline(&all[i+1]))
 	}
 	_, notes := c.places()
-	p.Sections = append(warnings(append(notes, c.Partial, standsFor(c.Horizon(), c.Played), c.tooFew())...),
+	p.Sections = append(warnings(append(notes, c.Partial, standsFor(c.Horizon(), c.Played), c.belowFloor(), c.tooFew())...),
 		report.Section{Title: "What was compared", Intro: "Each configuration beside " + all[0].Name + ", as both are simulated. What is the same in both is left out.", Blocks: c.changes()},
 		report.Section{Title: "What to decide by", Intro: c.how(), Blocks: append(c.decisions(), c.bars()...)},
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{
-			c.lines("Bill, dollars per hour", perHour, perHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
+			c.lines("Bill, $ per hour", perHour, perHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
 		}},
 		report.Section{Title: "All figures", Intro: countedTwice, Blocks: []report.Block{figures(all, c), movedTable(all)}},
 		report.Section{Title: "Seed by seed", Intro: strings.TrimSpace("Compare a row with the row of the same seed. " + drawnText(c.Drawn)), Blocks: c.seedTables()},

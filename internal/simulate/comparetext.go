@@ -79,6 +79,8 @@ func (d *Difference) withMonth(m *Metric) string {
 // sure says how sure a difference is; empty: it is told from chance, or there is none.
 func (d *Difference) sure() string {
 	switch {
+	case d.Absolute.N == 0 && d.Metric == "distance":
+		return "the floor is 0 in one of them"
 	case d.Absolute.N == 0:
 		return "no pod began to run in one of them"
 	case d.Told, d.same() && d.Absolute.N > 1:
@@ -164,8 +166,10 @@ func (c *Comparison) write(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s moved most: %s\n", c.Configurations[i].Name, text)
 		}
 	}
-	if text := c.tooFew(); text != "" {
-		fmt.Fprintf(b, "\nNOTE: %s\n", text)
+	for _, text := range []string{c.belowFloor(), c.tooFew()} {
+		if text != "" {
+			fmt.Fprintf(b, "\nNOTE: %s\n", text)
+		}
 	}
 	how := c.how()
 	if c.Judged > 0 {

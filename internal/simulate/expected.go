@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kerf-sh/kerf/internal/report"
 )
@@ -34,8 +35,11 @@ func tooFew(runs []*Result) string {
 	switch {
 	case hours == 0 || n >= 1:
 		return ""
-	case n == 0:
+	case !slices.ContainsFunc(runs, func(r *Result) bool { return r.Rate > 0 }):
 		return "no interruptions of spot instances were played; --spot-interruptions 5% plays 0.05 for each instance and hour"
+	}
+	if n == 0 { // rounded
+		return "at the rate that was played, far less than one interruption of spot instances was to be expected, so that there was none says nothing of what they do: try --spot-interruptions 5%"
 	}
 	return fmt.Sprintf("at the rate that was played, %.2g interruptions of spot instances were to be expected, so that there were none or few says nothing of what they do: try --spot-interruptions 5%%", n)
 }

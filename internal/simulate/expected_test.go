@@ -11,7 +11,7 @@ import (
 
 func spotRuns(name string, hours, rate float64) []*Result {
 	runs := runsOf(name, 10)
-	runs[0].Totals.SpotHours, runs[0].Totals.Expected = hours, hours*rate
+	runs[0].Totals.SpotHours, runs[0].Totals.Expected, runs[0].Rate = hours, rounded(hours*rate, 1e4), rate
 	return runs
 }
 
@@ -23,6 +23,7 @@ func TestItSaysWhetherInterruptionsWereToBeExpected(t *testing.T) {
 	}{
 		{0, 0.05, "Interrupted  0 spot instances;", ""},
 		{209, 0.0000685, "0 spot instances (0.014 to be expected in 209 instance-hours of spot)", "NOTE: at the rate that was played, 0.014 interruptions"},
+		{0.5, 0.0000685, "0 spot instances (0 to be expected", "NOTE: at the rate that was played, far less than one interruption"},
 		{209, 0, "0 spot instances (0 to be expected", "NOTE: no interruptions of spot instances were played"},
 		{209, 0.05, "0 spot instances (10.45 to be expected", ""},
 	} {
@@ -51,7 +52,7 @@ func TestItSaysWhetherInterruptionsWereToBeExpected(t *testing.T) {
 
 // Only what runs can be interrupted, and only spot instances.
 func TestSpotHoursAreThoseOfSpotInstancesThatRun(t *testing.T) {
-	m := newMeter()
+	m := newMeter(nil)
 	m.reset()
 	hour := time.Now().Add(-time.Hour)
 	m.running["i-1"] = &metered{"m6i.large", "us-east-1a", world.Spot, 1, hour, hour}

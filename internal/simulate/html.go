@@ -46,7 +46,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.Sections = append([]report.Section{{Title: "Assertions", Blocks: []report.Block{t}}}, p.Sections...)
 	}
 	p.Footer = slices.Concat(footer, r.places())
-	return p.Write(w)
+	var b strings.Builder
+	if err := p.Write(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, report.In(r.currency(), b.String()))
+	return err
 }
 
 // places are where the runs were played and at which prices, for the footer.
@@ -137,13 +142,13 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for ten minutes", Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
-	p.Sections = warnings(r.regionNote(), r.Partial, standsFor(r.Simulated(), r.Played), tooFew(runs))
+	p.Sections = warnings(r.regionNote(), r.Partial, standsFor(r.Simulated(), r.Played), belowFloor(runs), tooFew(runs))
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."
 	}
 	p.Sections = append(p.Sections, report.Section{Title: "What it costs", Intro: intro, Blocks: []report.Block{
-		report.Lines{Title: "Bill and floor, dollars per hour", Format: perHour, Scale: perHourBy, Series: []report.Series{line("bill", report.Hue0, runs, sBill), dashed(line("floor", report.Hue1, runs, sFloor))}},
+		report.Lines{Title: "Bill and floor, $ per hour", Format: perHour, Scale: perHourBy, Series: []report.Series{line("bill", report.Hue0, runs, sBill), dashed(line("floor", report.Hue1, runs, sFloor))}},
 		report.Lines{Title: "Instances", Series: []report.Series{line("spot", report.Hue0, runs, sSpot), line("on demand", report.Hue2, runs, sDemand)}},
 	}}, report.Section{Title: "What pods see", Blocks: []report.Block{
 		report.Lines{Title: "Pods", Series: []report.Series{line("running", report.Hue0, runs, sRunning), line("pending", report.Hue3, runs, sPending)}},

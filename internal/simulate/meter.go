@@ -19,6 +19,8 @@ const minimumBilled = time.Minute
 //
 // Concurrency: safe.
 type meter struct {
+	own func(kind, zone, capacityType string, listed int64) int64 // the price of an instance, by its list price
+
 	mu      sync.Mutex
 	since   time.Time // when counting began
 	running map[string]*metered
@@ -38,8 +40,8 @@ type metered struct {
 	began, from              time.Time
 }
 
-func newMeter() *meter {
-	return &meter{running: map[string]*metered{}, coming: map[string]string{}}
+func newMeter(own func(kind, zone, capacityType string, listed int64) int64) *meter {
+	return &meter{own: own, running: map[string]*metered{}, coming: map[string]string{}}
 }
 
 // OnState is how the world tells.
@@ -53,7 +55,7 @@ func (m *meter) OnState(i world.Instance) {
 		m.launched++
 	case world.StateRunning:
 		delete(m.coming, i.ID)
-		m.running[i.ID] = &metered{i.Type, i.Zone, i.CapacityType, i.PriceMicroUSD, now, now}
+		m.running[i.ID] = &metered{i.Type, i.Zone, i.CapacityType, m.own(i.Type, i.Zone, i.CapacityType, i.PriceMicroUSD), now, now}
 	default:
 		delete(m.coming, i.ID)
 		if r := m.running[i.ID]; r != nil {
@@ -109,7 +111,7 @@ func (m *meter) reprice(spot func(kind, zone string) (int64, bool)) {
 	for _, r := range m.running {
 		if r.capacityType == world.Spot {
 			if p, ok := spot(r.kind, r.zone); ok {
-				r.price = p
+				r.price = m.own(r.kind, r.zone, r.capacityType, p)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
-	"github.com/kerf-sh/kerf/internal/engine/floor"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 	"github.com/kerf-sh/kerf/internal/simulate/drive"
@@ -62,12 +62,11 @@ type run struct {
 	drawn  *rand.Rand // interruptions
 	result *Result
 
-	begun   time.Time
-	floor   float64 // dollars since the beginning
-	lastAt  time.Time
-	lastFor float64 // dollars per hour as of lastAt
-	hits    int
-	hitsAt  int // at the last sample
+	begun  time.Time
+	floors *floors
+	lastAt time.Time // of the last sample
+	hits   int
+	hitsAt int // at the last sample
 }
 
 // Play runs a Spec in a bubble of virtual time. stop ends it early, with what there is; told hears how far it is.
@@ -75,13 +74,24 @@ type run struct {
 // Errors: an object is refused; no NodePool gets ready. What can't be, such as a controller that ends by itself, fails t.
 func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Result, error) {
 	t.Helper()
-	r := &run{s: s, pods: newWatcher(), meter: newMeter(), drawn: rand.New(rand.NewPCG(s.Seed, 0x73706f74))}
+	own, err := ownPrices(s.Settings[priceFile], s.Region)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{s: s, pods: newWatcher(), meter: newMeter(own), drawn: rand.New(rand.NewPCG(s.Seed, 0x73706f74))}
+	prove := &prover{problem: func(ctx context.Context) *pack.Problem {
+		if r.view == nil {
+			return nil
+		}
+		return r.view.Problem(ctx)
+	}}
+	r.floors = newFloors(s, prove.now, r.pods.weighs)
 	r.log = &journal{pods: r.pods, keep: s.Events}
 	r.pods.told = func(pod, workload, node, reason string) {
 		r.log.say(now(), "pod is moved", "pod", pod, "workload", workload, "node", node, "reason", reason)
 	}
 	r.result = &Result{
-		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Drawn: s.drawn(), Settings: s.Settings,
+		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Drawn: s.drawn(), Rate: s.Interruptions, Settings: s.Settings,
 		Notes: slices.Concat(s.Workload.Notes, s.Notes), SampleSeconds: int64(s.sampling().Seconds()),
 	}
 	types, err := s.launchable()
@@ -93,6 +103,10 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 		return nil, err
 	}
 	r.result.Region, r.result.RegionUnknown, r.result.Prices = s.Region, s.RegionUnknown, pricesOf(facts, s.Region)
+	r.result.Currency = facts.OnDemand(s.Region).Currency
+	if path := s.Settings[priceFile]; path != "" {
+		r.result.Prices += "; changed by the price file " + path
+	}
 	simcluster.Run(t, simcluster.Options{
 		Seed: s.Seed, Ordered: true, History: history, Env: r.env(), Log: r.log, NoController: true, Hear: r.pods.hear, Overview: func(o *overview.Overview) { r.view = o },
 		World: func(o *world.Options) {
@@ -237,6 +251,7 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 		if err := r.steps.Due(ctx, now); err != nil {
 			return err
 		}
+		r.floors.at(now)
 		since := now.Sub(r.s.origin())
 		whole := func(every time.Duration) bool { return since%every == 0 }
 		if whole(marketEvery) && r.market.walk() {
@@ -257,7 +272,7 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 		if at, ok := r.steps.Next(); ok && at.Before(next) {
 			next = at
 		}
-		if end.Before(next) {
+		if next = r.floors.due(next); end.Before(next) {
 			next = end
 		}
 		r.wait(next)
@@ -306,29 +321,16 @@ func (r *run) interrupt(now time.Time) {
 func (r *run) reset() {
 	r.pods.reset()
 	r.meter.reset()
-	r.hits, r.hitsAt, r.floor = 0, 0, 0
+	r.hits, r.hitsAt = 0, 0
 	r.begun = time.Now()
 	r.lastAt = r.begun
-	r.lastFor = r.least()
+	r.floors.reset(r.begun)
 }
 
-// least is the floor of this moment in dollars per hour.
-func (r *run) least() float64 {
-	if r.view == nil {
-		return 0
-	}
-	p := r.view.Problem(context.Background())
-	if p == nil {
-		return 0
-	}
-	return float64(floor.Bound(p, sharpness)) / 1e6
-}
-
-// sample adds a point to the series. The floor of a time between two points is the mean of theirs.
+// sample adds a point to the series.
 func (r *run) sample() {
-	now, m, least := time.Now(), r.meter.read(), r.least()
-	r.floor += (r.lastFor + least) / 2 * now.Sub(r.lastAt).Hours()
-	r.lastAt, r.lastFor = now, least
+	now, m, least := time.Now(), r.meter.read(), r.floors.last
+	r.lastAt = now
 	running, pending := r.pods.sums()
 	other := 0
 	for kind, n := range m.byType {
@@ -358,9 +360,13 @@ func (r *run) finish(stopped bool) {
 	defer w.mu.Unlock()
 	waits := w.waited()
 	t := &out.Totals
-	t.Bill, t.Floor = rounded(m.dollars, 1e4), rounded(r.floor, 1e4)
-	if r.floor > 0 {
-		t.Distance = rounded(100*(m.dollars/r.floor-1), 1e2)
+	least := r.floors.sum(time.Since(r.begun), r.pods.area())
+	t.Bill, t.Floor = rounded(m.dollars, 1e4), rounded(least, 1e4)
+	switch {
+	case least > 0:
+		t.Distance = new(rounded(100*(m.dollars/least-1), 1e2))
+	case m.dollars == 0:
+		t.Distance = new(0.)
 	}
 	if m.dollars > 0 {
 		t.SpotShare = rounded(100*m.spot/m.dollars, 1e2)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -49,6 +50,9 @@ type watcher struct {
 	disrupted int
 
 	running, pending int
+	// weight is that of the pods that run or wait, weighed that times the milliseconds until at.
+	weight, weighed int64
+	at              time.Time
 	// ended are pods of jobs that have succeeded, gone those that are no more and had not.
 	ended, gone []string
 	// wake holds a token while there are any. It is made inside the bubble: waiting for a channel from outside holds the clock.
@@ -64,6 +68,7 @@ type pod struct {
 	over     bool
 	daemon   bool
 	counted  bool // as refused
+	weight   int64
 }
 
 // moving is a workload whose pods are moved for a reason.
@@ -119,7 +124,7 @@ func (w *watcher) hearPod(before, after map[string]any) {
 	name := nameOf(after)
 	p := w.pods[name]
 	if p == nil {
-		p = &pod{created: now(), workload: workloadOf(after), daemon: ownerKind(after) == "DaemonSet"}
+		p = &pod{created: now(), workload: workloadOf(after), daemon: ownerKind(after) == "DaemonSet", weight: weightOf(after)}
 		w.pods[name] = p
 		w.count(p, 1)
 	}
@@ -194,11 +199,57 @@ func (w *watcher) waited() []float64 {
 func (w *watcher) count(p *pod, by int) {
 	switch {
 	case p.daemon || p.over || p.deleting:
+		return
 	case p.runs:
 		w.running += by
 	default:
 		w.pending += by
 	}
+	w.weigh()
+	w.weight += int64(by) * p.weight
+}
+
+// weigh adds what was until now.
+func (w *watcher) weigh() {
+	t := now()
+	w.weighed += w.weight * t.Sub(w.at).Milliseconds()
+	w.at = t
+}
+
+// weighs is the weight of the pods that run or wait.
+func (w *watcher) weighs() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.weight
+}
+
+// area is that weight over time since the last reset, times milliseconds. Callers hold mu.
+func (w *watcher) area() int64 {
+	w.weigh()
+	return w.weighed
+}
+
+// gibPerCore is how many GiB of memory cost as much as a core, by the usual regression over general types.
+const gibPerCore = 8
+
+// weightOf is about in proportion to what a pod costs: its requests in thousandths of a core, and a little for those without.
+func weightOf(o map[string]any) int64 {
+	out := int64(1)
+	containers, _, _ := unstructured.NestedSlice(o, "spec", "containers")
+	for _, c := range containers {
+		m, _ := c.(map[string]any)
+		for _, r := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			amount, err := resource.ParseQuantity(text(m, "resources", "requests", string(r)))
+			switch {
+			case err != nil:
+			case r == corev1.ResourceCPU:
+				out += amount.MilliValue()
+			default:
+				out += amount.Value() * 1000 / (gibPerCore << 30)
+			}
+		}
+	}
+	return out
 }
 
 func (w *watcher) poke() {
@@ -285,6 +336,7 @@ func (w *watcher) look(end bool) {
 func (w *watcher) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.weighed, w.at = 0, now()
 	w.waits, w.vain, w.lost, w.disrupted = nil, nil, 0, 0
 	clear(w.moved)
 	clear(w.begun)

@@ -22,6 +22,8 @@ type Result struct {
 	Region        string `json:"region"`
 	RegionUnknown bool   `json:"regionNotKnown,omitempty"`
 	Prices        string `json:"prices"`
+	// Currency is that of all amounts: USD, or that of the region's price list.
+	Currency string `json:"currency"`
 	// HorizonSeconds is how long was asked for, SimulatedSeconds how long was simulated: less where it was interrupted.
 	HorizonSeconds   int64 `json:"horizonSeconds"`
 	SimulatedSeconds int64 `json:"simulatedSeconds"`
@@ -32,6 +34,8 @@ type Result struct {
 	Partial string `json:"partial,omitempty"`
 	// Drawn are the things that are drawn from the seed. All others are the same for each seed.
 	Drawn []string `json:"drawnFromSeed,omitempty"`
+	// Rate is how many interruptions of a spot instance were played per hour.
+	Rate float64 `json:"interruptionsPerHour"`
 	// Settings are those of the controller that were given.
 	Settings map[string]string `json:"settings,omitempty"`
 	Totals   Totals            `json:"totals"`
@@ -54,11 +58,11 @@ type Result struct {
 
 // Totals are the figures of a run.
 type Totals struct {
-	// Bill is what the instances cost in dollars, Floor the least that the pods could have cost, by the same prices.
+	// Bill is what the instances cost, Floor the least that the pods could have cost, by the same prices.
 	Bill  float64 `json:"bill"`
 	Floor float64 `json:"floor"`
-	// Distance is by how many percent the bill is above the floor.
-	Distance float64 `json:"distancePercent"`
+	// Distance is by how many percent the bill is above the floor; missing where the floor is 0 and the bill is not.
+	Distance *float64 `json:"distancePercent,omitempty"`
 	// SpotShare is the part of the bill for spot instances, in percent.
 	SpotShare float64 `json:"spotSharePercent"`
 	// Pods is how many began to run, Waiting how many had not when it ended or when they were deleted. The others are how many
@@ -108,7 +112,7 @@ type Bucket struct {
 	Count int     `json:"count"`
 }
 
-// Sample is a point of the series. Amounts are dollars per hour.
+// Sample is a point of the series. Amounts are per hour.
 type Sample struct {
 	At      int64   `json:"atSeconds"`
 	Bill    float64 `json:"bill"`
@@ -132,12 +136,12 @@ type Metric struct {
 	Of func(*Totals) float64
 }
 
-// Metrics are the figures that can be asserted and compared. Only the distance can be below 0: by a trifle, as the floor is found
+// Metrics are the figures that can be asserted and compared. Only the distance can be below 0: by chance, as the floor is found
 // at points of time, and by more where a floor is wrong.
 var Metrics = []Metric{
 	{"bill", "bill", "$", -1, func(t *Totals) float64 { return t.Bill }},
 	{"floor", "floor", "$", 0, func(t *Totals) float64 { return t.Floor }},
-	{"distance", "above the floor", "%", -1, func(t *Totals) float64 { return t.Distance }},
+	{"distance", "above the floor", "%", -1, known(func(t *Totals) *float64 { return t.Distance })},
 	{"p50_pending", "pending, p50", "s", -1, known(func(t *Totals) *float64 { return t.P50 })},
 	{"p95_pending", "pending, p95", "s", -1, known(func(t *Totals) *float64 { return t.P95 })},
 	{"p99_pending", "pending, p99", "s", -1, known(func(t *Totals) *float64 { return t.P99 })},
@@ -166,9 +170,12 @@ func known(of func(*Totals) *float64) func(*Totals) float64 {
 	}
 }
 
-// absent says why a figure of pods is not there.
-func (t *Totals) absent() string {
-	if t.Waiting > 0 {
+// absent says why a figure is not there.
+func (m *Metric) absent(t *Totals) string {
+	switch {
+	case m.Name == "distance":
+		return "the floor is 0, and the bill is not: no pod ran at the moments at which the floor is found"
+	case t.Waiting > 0:
 		return fmt.Sprintf("no pod began to run, %d waited in vain", t.Waiting)
 	}
 	return "no pod began to run after the warm-up, in which all start that are there from the start: give a workload that changes, or --warmup 0s; refused==0,waiting==0 tells whether all run"

@@ -44,8 +44,12 @@ func (c *Configuration) Set(name, value string) error {
 			with[k] = v
 		}
 	}
-	if _, _, err := settings.Load(pflag.NewFlagSet("controller", pflag.ContinueOnError), func(k string) (string, bool) { v, ok := with[k]; return v, ok }); err != nil {
+	loaded, _, err := settings.Load(pflag.NewFlagSet("controller", pflag.ContinueOnError), func(k string) (string, bool) { v, ok := with[k]; return v, ok })
+	switch {
+	case err != nil:
 		return err
+	case loaded.FeatureGates.NodeOverlay:
+		return fmt.Errorf("NodeOverlays are not simulated: leave NodeOverlay out of %s, and give your prices with %s=FILE (docs/prices.md)", variable, priceFile)
 	}
 	c.Settings[variable] = value
 	return nil

@@ -68,8 +68,19 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, report.In(r.currency(), b.String()))
 	return err
+}
+
+// currency is that of the amounts: all runs are in one region.
+func (r *Report) currency() string {
+	switch {
+	case len(r.Runs) > 0:
+		return r.Runs[0].Currency
+	case r.Comparison != nil:
+		return r.Comparison.Configurations[0].Results[0].Currency
+	}
+	return ""
 }
 
 // value writes a figure with its unit.
@@ -105,8 +116,8 @@ func (r *Result) write(b *bytes.Buffer) {
 	}
 	b.WriteByte('\n')
 	hourly := t.Bill / max(r.Simulated().Hours(), 1e-9)
-	fmt.Fprintf(b, "Bill         %s, which is %s a day and %s a month of %d hours; the least that the pods could cost is %s: %s above it\n",
-		report.Dollars(t.Bill), report.Dollars(hourly*24), report.Dollars(hourly*report.HoursPerMonth), report.HoursPerMonth, report.Dollars(t.Floor), value(t.Distance, "%"))
+	fmt.Fprintf(b, "Bill         %s, which is %s a day and %s a month of %d hours; the least that the pods could cost is %s: %s\n",
+		report.Dollars(t.Bill), report.Dollars(hourly*24), report.Dollars(hourly*report.HoursPerMonth), report.HoursPerMonth, report.Dollars(t.Floor), t.above())
 	bill, least := r.line(func(s *Sample) float64 { return s.Bill }), r.line(func(s *Sample) float64 { return s.Floor })
 	top := most(bill, least)
 	fmt.Fprintf(b, "  $/h        %s  up to %s\n", spark(bill, top), report.Dollars(top))
@@ -148,8 +159,10 @@ func (r *Result) write(b *bytes.Buffer) {
 			fmt.Fprintf(b, "  %6d × %s (%s)\n", f.Count, f.Reason, f.Example)
 		}
 	}
-	if text := tooFew([]*Result{r}); text != "" {
-		fmt.Fprintf(b, "\nNOTE: %s\n", text)
+	for _, text := range []string{belowFloor([]*Result{r}), tooFew([]*Result{r})} {
+		if text != "" {
+			fmt.Fprintf(b, "\nNOTE: %s\n", text)
+		}
 	}
 	writeNotes(b, r.Notes)
 }
@@ -272,8 +285,10 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}
 	_ = w.Flush()
-	if text := tooFew(runs); text != "" {
-		fmt.Fprintf(b, "\nNOTE: %s\n", text)
+	for _, text := range []string{belowFloor(runs), tooFew(runs)} {
+		if text != "" {
+			fmt.Fprintf(b, "\nNOTE: %s\n", text)
+		}
 	}
 	if text := drawnText(r.Drawn); text != "" {
 		fmt.Fprintf(b, "\n%s\n", folded(text, textWidth))

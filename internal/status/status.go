@@ -15,6 +15,8 @@ type Report struct {
 	Cluster string    `json:"cluster"`
 	Kerf    string    `json:"kerf"` // the version that runs
 	At      time.Time `json:"at"`
+	// Currency is that of all amounts, which are in millionths of it.
+	Currency string `json:"currency"`
 	// Healthy is false where a problem is bad; warnings leave it true.
 	Healthy  bool               `json:"healthy"`
 	Problems []overview.Problem `json:"problems"` // the worst first
@@ -84,7 +86,7 @@ type Waiting struct {
 // Of makes a report of an overview that is whole. found may be nil, and failed say why.
 func Of(d *overview.Document, found *floor.Floor, failed string) *Report {
 	r := &Report{
-		Cluster: d.Cluster, Kerf: d.Kerf, At: d.At, Healthy: true, Problems: d.Problems, Pools: d.Pools, Blocked: d.Blocked, Moves: d.Moves, Held: d.Held, Joining: d.Joining,
+		Cluster: d.Cluster, Kerf: d.Kerf, At: d.At, Currency: d.Currency, Healthy: true, Problems: d.Problems, Pools: d.Pools, Blocked: d.Blocked, Moves: d.Moves, Held: d.Held, Joining: d.Joining,
 		Waiting: []Waiting{}, Nodes: Nodes{ByState: map[overview.State]int{}},
 		Cost: Cost{Running: d.Bill.Running, Dear: d.Bill.Dear, Unpriced: d.Bill.Unpriced, FloorError: failed},
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // few is how many lines of each list are written without verbose: all lists together are to fit on one screen.
@@ -40,7 +41,7 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 	if verbose {
 		r.writePools(&b)
 	}
-	_, err := io.WriteString(w, plain(b.String()))
+	_, err := io.WriteString(w, report.In(r.Currency, plain(b.String())))
 	return err
 }
 
@@ -58,7 +59,7 @@ func plain(text string) string {
 func (r *Report) WriteProblems(w io.Writer) error {
 	var b strings.Builder
 	r.writeProblems(&b)
-	_, err := io.WriteString(w, plain(b.String()))
+	_, err := io.WriteString(w, report.In(r.Currency, plain(b.String())))
 	return err
 }
 

@@ -206,3 +206,15 @@ func TestWhatAShortageCostsIsSaid(t *testing.T) {
 		}
 	}
 }
+
+// AWS charges in yuan in China.
+func TestAmountsAreInTheCurrencyOfTheRegion(t *testing.T) {
+	var b strings.Builder
+	r := Of(&overview.Document{Currency: "CNY", Bill: overview.Bill{Running: 646_000}, Pools: []overview.Pool{{Name: "default", Price: 646_000}}}, nil, "")
+	if err := r.Write(&b, true); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); r.Currency != "CNY" || strings.Count(text, "¥0.6460/h") != 2 || strings.Contains(text, "$") {
+		t.Error(text)
+	}
+}

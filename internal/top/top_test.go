@@ -340,6 +340,22 @@ func TestTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "table.txt", b.String())
+	d := shop(t)
+	d.Currency = "CNY"
+	b.Reset()
+	if err := WriteTable(&b, d, NodeOptions{Sort: byPrice}); err != nil {
+		t.Fatal(err)
+	}
+	m := New(Options{First: d}, d.At)
+	m.width, m.height = 140, 40
+	m.look.unicode = false
+	plain := m.screen()
+	m.look.unicode = true
+	for text, want := range map[string]string{b.String(): "  ¥/H  ", m.screen(): "¥0.0612 ", plain: "CNY 0.0612 "} {
+		if !strings.Contains(text, want) || strings.Contains(text, "$") {
+			t.Errorf("in China, without %q:\n%s", want, text)
+		}
+	}
 }
 
 // large is a cluster of n nodes.

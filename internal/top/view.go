@@ -10,6 +10,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // The lines around a list: two of figures, tabs, titles of columns; three on what the cursor is on, and keys.
@@ -47,6 +48,8 @@ func (m *Model) screen() string {
 	}
 	lines = lines[:min(len(lines), m.height)]
 	for i, line := range lines {
+		line = m.inCurrency(line)
+		lines[i] = line
 		if ansi.StringWidth(line) > m.width {
 			lines[i] = ansi.Truncate(line, m.width, "")
 		}
@@ -56,6 +59,21 @@ func (m *Model) screen() string {
 		screen = ascii(screen)
 	}
 	return screen
+}
+
+// ofCurrency are the symbols of currencies as a terminal without Unicode shows them.
+var ofCurrency = strings.NewReplacer("¥", "CNY ", "€", "EUR ")
+
+// inCurrency writes a text with amounts in dollars in the currency of the region.
+func (m *Model) inCurrency(text string) string {
+	if m.doc == nil || m.doc.Currency == "" || m.doc.Currency == "USD" {
+		return text
+	}
+	text = report.In(m.doc.Currency, text)
+	if !m.look.unicode {
+		text = ofCurrency.Replace(text)
+	}
+	return text
 }
 
 func (m *Model) below() int {
@@ -306,6 +324,7 @@ func (m *Model) titles(columns []column, widths []int) string {
 		if m.tab == nodesTab && title != "" && title == sorted[m.nodes.Sort] {
 			title += m.arrow()
 		}
+		title = m.inCurrency(title)
 		if c.right {
 			cells = append(cells, fitRight(title, widths[i]))
 		} else {

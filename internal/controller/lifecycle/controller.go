@@ -116,6 +116,8 @@ type Controller struct {
 	// Instances may be nil.
 	Instances InstanceHealth
 	Waiting   Waiting
+	// Currency is that of prices; nil: dollars.
+	Currency func() string
 	// Trace may be nil.
 	Trace *trace.Tracer
 	// Nominees may be nil: pods are not nominated then. Pods writes their status; it should be a client of its own, whose

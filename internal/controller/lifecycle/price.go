@@ -9,11 +9,12 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
+	"github.com/kerf-sh/kerf/internal/report"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // priced tells what was launched and what it costs, on the claim and in an event, and counts it against the plan. The
-// results are in USD per hour; 0 is not known.
+// results are per hour; 0 is not known.
 func (c *Controller) priced(claim *karpv1.NodeClaim, instance *cloud.Instance) (planned, launched float64) {
 	planned, _ = strconv.ParseFloat(claim.Annotations[apply.PlannedPriceAnnotation], 64)
 	launched = float64(instance.Price) / 1e6
@@ -23,6 +24,9 @@ func (c *Controller) priced(claim *karpv1.NodeClaim, instance *cloud.Instance) (
 	what := fmt.Sprintf("%s %s in %s for $%.4f/h", instance.CapacityType, instance.InstanceType, instance.Zone, launched)
 	if planned > 0 {
 		what += fmt.Sprintf(", planned at $%.4f/h", planned)
+	}
+	if c.Currency != nil {
+		what = report.In(c.Currency(), what)
 	}
 	claim.Annotations[apply.LaunchedAnnotation] = what
 	known := c.remember(claim)

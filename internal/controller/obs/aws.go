@@ -40,7 +40,7 @@ func awsCalls(t table) AWS {
 
 		InstanceTypeCPU:    t.gaugeOnRead("karpenter_cloudprovider_instance_type_cpu_cores", "vCPUs of an instance type that some NodePool's class can run.", "instance_type"),
 		InstanceTypeMemory: t.gaugeOnRead("karpenter_cloudprovider_instance_type_memory_bytes", "Memory of an instance type, as its node reports it as capacity.", "instance_type"),
-		OfferingPrice:      t.gaugeOnRead("karpenter_cloudprovider_instance_type_offering_price_estimate", "Price of an offering in dollars per hour, the lowest where NodeOverlays give NodePools different ones.", "instance_type", "capacity_type", "zone"),
+		OfferingPrice:      t.gaugeOnRead("karpenter_cloudprovider_instance_type_offering_price_estimate", "Price of an offering per hour, in dollars (in China in yuan), the lowest where NodeOverlays give NodePools different ones.", "instance_type", "capacity_type", "zone"),
 		OfferingAvailable:  t.gaugeOnRead("karpenter_cloudprovider_instance_type_offering_available", "1 where some NodePool could launch the offering now, else 0.", "instance_type", "capacity_type", "zone"),
 	}
 }

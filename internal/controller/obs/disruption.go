@@ -42,7 +42,7 @@ func disruption(t table) Disruption {
 		Pods:      t.counter("karpenter_pods_disruption_initiated_total", "Pods on nodes whose disruption was started.", "reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"),
 
 		Kept:       t.gauge("kerf_disruption_kept_nodes", "Nodes that are kept, by the first reason that keeps them.", "reason"),
-		Blocked:    t.gauge("kerf_disruption_blocked_savings_dollars", "Savings per hour that are missed because of a reason that keeps nodes.", "reason"),
+		Blocked:    t.gauge("kerf_disruption_blocked_savings_dollars", "Savings per hour, in dollars (in China in yuan), that are missed because of a reason that keeps nodes.", "reason"),
 		Released:   t.counter("kerf_disruption_released_nodes_total", "Nodes that were marked for disruption and kept after all, by the disruption's reason.", "reason"),
 		Breaker:    t.single("kerf_disruption_breaker_open", "1 while consolidation that moves pods is on hold because pods did not fit where a decision had placed them."),
 		InFlight:   t.single("kerf_disruption_commands", "Disruptions that are under way."),

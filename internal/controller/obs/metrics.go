@@ -159,7 +159,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 		PriceAge: t.gauge("kerf_price_age_seconds", "Age of the prices in use. Source is aws, or embedded until AWS has answered, with the region if the prices are of another region. Spot is absent until AWS has answered.", "kind", "source"),
 
-		CostFloor: t.gauge("kerf_cost_floor_dollars", "The least that instances for the pods on nodes of Kerf's could cost, in dollars per hour, proved. Absent unless --kerf-floor-every is set."),
+		CostFloor: t.gauge("kerf_cost_floor_dollars", "The least that instances for the pods on nodes of Kerf's could cost per hour, in dollars (in China in yuan), proved. Absent unless --kerf-floor-every is set."),
 
 		LaunchPrice: add(t, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kerf_launch_price_over_plan_ratio", Help: "Price of the launched instance divided by the price that the plan counted on.",
 			Buckets: []float64{.5, .8, .9, .95, 1, 1.01, 1.02, 1.03, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2, 5}}, []string{"capacity_type"})),

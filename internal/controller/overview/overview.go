@@ -23,6 +23,7 @@ import (
 type Sources struct {
 	Kerf, Cluster, Region string
 	Account               func() string // of AWS; empty where it is not known
+	Currency              func() string // of all prices
 	Snapshot              func() *cluster.Snapshot
 	// Pools are the NodePools with their types and what these cost, Problem is the input of a decision. Both may wait for AWS. One of
 	// them is called at a time.
@@ -108,7 +109,10 @@ func (o *Overview) document(ctx context.Context, since string) *Document {
 	events, heard := o.heard.since(after.events)
 	out := &Document{
 		Kerf: o.from.Kerf, Cluster: o.from.Cluster, Region: o.from.Region, At: o.from.Now().UTC(), Full: !ok,
-		Nodes: []*Node{}, History: o.history.since(after.history), Since: o.since, Events: events,
+		Currency: "USD", Nodes: []*Node{}, History: o.history.since(after.history), Since: o.since, Events: events,
+	}
+	if o.from.Currency != nil {
+		out.Currency = o.from.Currency()
 	}
 	if !ok || after.version < o.version {
 		o.changes(out, after, ok)

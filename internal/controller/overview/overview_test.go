@@ -1,6 +1,7 @@
 package overview_test
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -38,6 +39,7 @@ type world struct {
 	decision *disrupt.Decision
 	underWay []controller.Command
 
+	currency    string
 	interrupted func(*cluster.Snapshot) []overview.Interruption
 	asked       int // how often the pools were read
 }
@@ -51,6 +53,7 @@ func (w *world) overview() *overview.Overview {
 			return &pack.Problem{Now: w.now, Nodes: s.Nodes, Pending: s.Pending, Pools: w.pools}
 		},
 		Decision: func() *disrupt.Decision { return w.decision },
+		Currency: func() string { return cmp.Or(w.currency, "USD") },
 		UnderWay: func() []controller.Command { return w.underWay }, Interrupted: w.interrupted,
 		Now: func() time.Time { return w.now },
 	})
@@ -337,7 +340,11 @@ func TestReadersAreGivenTheSameBytes(t *testing.T) {
 		}
 		return strings.TrimSpace(string(text)), d.Version
 	}
+	w.currency, w.decision = "CNY", &disrupt.Decision{Kept: []disrupt.Kept{{Node: "a", Reasons: []disrupt.Reason{{Code: disrupt.NotCheaper, Want: "$0.0010", Have: "$0.0020"}}}}}
 	whole, version := read("", "gzip")
+	if !strings.Contains(whole, `"currency":"CNY"`) || !strings.Contains(whole, "¥0.0020") || strings.Contains(whole, "$") {
+		t.Errorf("in China: %s", whole)
+	}
 	for _, encoding := range []string{"gzip", "identity", "gzip"} {
 		if again, _ := read("", encoding); again != whole {
 			t.Errorf("with the encoding %s the answer is\n%s\nand not\n%s", encoding, again, whole)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/record"
+	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // ProblemPath is where the problem of now is served, as a file that kerf replay reads.
@@ -96,12 +97,17 @@ type answer struct {
 }
 
 func (a *answer) plain() []byte {
-	a.write.Do(func() { a.text, _ = json.Marshal(a.document) }) // it has nothing that JSON lacks
+	a.write.Do(func() {
+		a.text, _ = json.Marshal(a.document) // it has nothing that JSON lacks
+		if a.document.Currency != "USD" {
+			a.text = []byte(report.In(a.document.Currency, string(a.text))) // reasons name amounts, and the engine knows no currencies
+		}
+	})
 	return a.text
 }
 
 func (a *answer) packed(p *packer) []byte {
-	a.pack.Do(func() { a.small = p.pack(a.document) })
+	a.pack.Do(func() { a.small = p.pack(a.plain()) })
 	return a.small
 }
 
@@ -112,7 +118,7 @@ type packer struct {
 	out bytes.Buffer
 }
 
-func (p *packer) pack(d *Document) []byte {
+func (p *packer) pack(text []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out.Reset()
@@ -121,7 +127,7 @@ func (p *packer) pack(d *Document) []byte {
 	} else {
 		p.zip.Reset(&p.out)
 	}
-	_ = json.NewEncoder(p.zip).Encode(d) // memory does not fail
+	_, _ = p.zip.Write(text) // memory does not fail
 	_ = p.zip.Close()
 	return bytes.Clone(p.out.Bytes())
 }

@@ -44,6 +44,7 @@ func (s *Snapshot) anonymize(secret []byte) *Snapshot {
 	to.NodePools = each(from.NodePools, a.nodePool)
 	to.NodeClaims = each(from.NodeClaims, a.nodeClaim)
 	to.NodeClasses = each(from.NodeClasses, a.nodeClass)
+	to.NodeOverlays = each(from.NodeOverlays, a.nodeOverlay)
 	to.Budgets = each(from.Budgets, a.budget)
 	to.Deployments = each(from.Deployments, a.deployment)
 	to.ReplicaSets = each(from.ReplicaSets, a.replicaSet)
@@ -122,6 +123,10 @@ var publicPrefixes = []string{"karpenter.k8s.aws/instance-"}
 // keptKeys are keys that have a meaning, with values that name something.
 var keptKeys = []string{
 	"metadata.name", "kubernetes.io/hostname", "kubernetes.io/metadata.name", "karpenter.sh/nodepool", "karpenter.k8s.aws/ec2nodeclass", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
+	// Source: Kubernetes reference, Well-Known Labels, Annotations and Taints.
+	"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure",
+	"node.kubernetes.io/pid-pressure", "node.kubernetes.io/network-unavailable", "node.kubernetes.io/out-of-service", "node.kubernetes.io/exclude-from-external-load-balancers", "node.kubernetes.io/windows-build",
+	"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
 	"pod-template-hash", "controller-revision-hash", "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "job-name", "batch.kubernetes.io/job-name",
 }
 
@@ -130,7 +135,7 @@ func isPublic(key string) bool {
 }
 
 func (a *anonymizer) key(key string) string {
-	if key == "" || isPublic(key) || slices.Contains(keptKeys, key) || strings.HasPrefix(key, "node.kubernetes.io/") || strings.HasPrefix(key, "node.cloudprovider.kubernetes.io/") {
+	if key == "" || isPublic(key) || slices.Contains(keptKeys, key) {
 		return key
 	}
 	return a.hash(key)

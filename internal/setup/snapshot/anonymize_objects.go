@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/api/status"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -413,6 +414,20 @@ func (a *anonymizer) nodeClaim(in *karpv1.NodeClaim) *karpv1.NodeClaim {
 	out.Status.NodeName, out.Status.ProviderID = a.name(in.Status.NodeName), a.providerID(in.Status.ProviderID)
 	out.Status.Capacity, out.Status.Allocatable = a.amounts(in.Status.Capacity), a.amounts(in.Status.Allocatable)
 	out.Status.Conditions, out.Status.LastPodEventTime = conditions(in.Status.Conditions), in.Status.LastPodEventTime
+	return out
+}
+
+func (a *anonymizer) nodeOverlay(in *v1alpha1.NodeOverlay) *v1alpha1.NodeOverlay {
+	out := &v1alpha1.NodeOverlay{ObjectMeta: a.meta(in)}
+	for _, r := range in.Spec.Requirements {
+		one := v1alpha1.NodeSelectorRequirement{Key: a.key(r.Key), Operator: r.Operator, Values: a.values(r.Key, r.Values)}
+		if r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn {
+			one.Values = r.Values // numbers
+		}
+		out.Spec.Requirements = append(out.Spec.Requirements, one)
+	}
+	out.Spec.Price, out.Spec.PriceAdjustment, out.Spec.Capacity, out.Spec.Weight = in.Spec.Price, in.Spec.PriceAdjustment, a.amounts(in.Spec.Capacity), in.Spec.Weight
+	out.Status.Conditions = conditions(in.Status.Conditions)
 	return out
 }
 

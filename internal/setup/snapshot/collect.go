@@ -20,6 +20,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/readonly"
 	"github.com/kerf-sh/kerf/internal/version"
@@ -43,7 +44,7 @@ func Collect(ctx context.Context, config *rest.Config, now time.Time, progress f
 	config.QPS, config.Burst = 50, 100 // pages of one reader, not the load of a controller
 	config.Wrap((&readonly.Guard{}).Kubernetes)
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, v1alpha1.AddToScheme, awsv1.AddToScheme} {
 		if err := add(known); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}

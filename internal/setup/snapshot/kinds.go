@@ -19,6 +19,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 )
 
 // kind is a kind of object that a snapshot has.
@@ -83,6 +84,7 @@ var kinds = []kind{
 	kindFor(karpv1.GroupVersion, "NodePool", "nodepools", func(o *Objects) *[]*karpv1.NodePool { return &o.NodePools }).orNot(),
 	kindFor(awsv1.GroupVersion, "EC2NodeClass", "ec2nodeclasses", func(o *Objects) *[]*awsv1.EC2NodeClass { return &o.NodeClasses }).orNot(),
 	kindFor(karpv1.GroupVersion, "NodeClaim", "nodeclaims", func(o *Objects) *[]*karpv1.NodeClaim { return &o.NodeClaims }).orNot(),
+	kindFor(v1alpha1.GroupVersion, "NodeOverlay", "nodeoverlays", func(o *Objects) *[]*v1alpha1.NodeOverlay { return &o.NodeOverlays }).orNot(),
 	kindFor(corev1.SchemeGroupVersion, "Namespace", "namespaces", func(o *Objects) *[]*corev1.Namespace { return &o.Namespaces }),
 	kindFor(policyv1.SchemeGroupVersion, "PodDisruptionBudget", "poddisruptionbudgets", func(o *Objects) *[]*policyv1.PodDisruptionBudget { return &o.Budgets }),
 	kindFor(appsv1.SchemeGroupVersion, "Deployment", "deployments", func(o *Objects) *[]*appsv1.Deployment { return &o.Deployments }),

@@ -30,6 +30,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 )
 
 // Format and Version are what a file of this form begins with.
@@ -98,6 +99,7 @@ type Objects struct {
 	NodePools       []*karpv1.NodePool              `json:"-"`
 	NodeClaims      []*karpv1.NodeClaim             `json:"-"`
 	NodeClasses     []*awsv1.EC2NodeClass           `json:"-"`
+	NodeOverlays    []*v1alpha1.NodeOverlay         `json:"-"`
 	Budgets         []*policyv1.PodDisruptionBudget `json:"-"`
 	Deployments     []*appsv1.Deployment            `json:"-"`
 	ReplicaSets     []*appsv1.ReplicaSet            `json:"-"`

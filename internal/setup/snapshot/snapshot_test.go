@@ -84,11 +84,17 @@ func filled() *snapshot.Snapshot {
 	node := s.Nodes[0]
 	node.Status.NodeInfo.Architecture, node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.KubeletVersion = "arm64", "linux", "v1.33.1"
 	node.Spec.ProviderID = "aws:///eu-west-1a/i-0" + secret
+	// Domains of Kubernetes are no proof that Kubernetes made the key.
+	node.Labels["node.kubernetes.io/"+secret], node.Labels["node.cloudprovider.kubernetes.io/"+secret] = "x", "x"
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "node.kubernetes.io/" + secret}, corev1.Taint{Key: "node.kubernetes.io/not-ready"}, corev1.Taint{Key: "node.cloudprovider.kubernetes.io/uninitialized"})
 	class := s.NodeClasses[0]
 	class.Status.Subnets[0].Zone, class.Status.Subnets[0].ZoneID = "eu-west-1a", "euw1-az1"
 	class.Status.Conditions[0].Type, s.NodePools[0].Status.Conditions[0].Type, s.NodeClaims[0].Status.Conditions[0].Type = "Ready", "Ready", "Ready"
 	class.Spec.Kubelet, class.Spec.BlockDeviceMappings = &awsv1.KubeletConfiguration{ClusterDNS: []string{secret}, EvictionHard: map[string]string{"memory.available": "5%"}}, nil
 	class.Spec.ConnectionTracking, class.Spec.CPUOptions = nil, nil
+	o := s.NodeOverlays[0]
+	o.Spec.Price, o.Spec.PriceAdjustment, o.Status.Conditions[0].Type = new("0.1"), new("-10%"), "Ready"
+	o.Spec.Requirements[0].Operator = corev1.NodeSelectorOpIn
 	s.NodePools[0].Spec.Disruption = karpv1.Disruption{Budgets: []karpv1.Budget{{Nodes: "10%"}}}
 	s.CronJobs[0].Spec.Schedule = "@daily"
 	return s
@@ -113,7 +119,7 @@ func TestNoOriginalNameIsInAnAnonymizedSnapshot(t *testing.T) {
 	for _, m := range regexp.MustCompile(`.{0,60}`+secret+`.{0,20}`).FindAllString(hidden, -1) {
 		t.Errorf("left: %s", m)
 	}
-	for _, kept := range []string{"eu-west-1a", "arm64", `"anonymized":true`} {
+	for _, kept := range []string{"eu-west-1a", "arm64", `"anonymized":true`, "node.kubernetes.io/not-ready", "node.cloudprovider.kubernetes.io/uninitialized"} {
 		if !strings.Contains(hidden, kept) {
 			t.Errorf("lost: %s", kept)
 		}

@@ -1,16 +1,21 @@
 // How amounts are written.
 
-/** Dollars of micro-dollars. */
+// What amounts begin with: AWS charges in one currency in a region.
+let symbol = '$';
+export function useCurrency(code) { symbol = { USD: '$', CNY: '¥', EUR: '€' }[code || 'USD'] || code + ' '; }
+export const perHourTitle = () => symbol.trim() + '/h';
+
+/** An amount of millionths of it. */
 export function money(micro) {
   const d = micro / 1e6, a = Math.abs(d);
   const digits = a === 0 ? 2 : a < 0.1 ? 4 : a < 10 ? 3 : a < 1000 ? 2 : 0;
-  return (d < 0 ? '−$' : '$') + a.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (d < 0 ? '−' : '') + symbol + a.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 export const perHour = (micro) => money(micro) + '/h';
-/** For a month of 730 hours, in whole dollars where there are some. */
+/** For a month of 730 hours, without a fraction where it is large. */
 export function perMonth(micro) {
   const d = (micro * 730) / 1e6;
-  return '$' + d.toLocaleString('en', { maximumFractionDigits: d < 10 ? 2 : 0 });
+  return symbol + d.toLocaleString('en', { maximumFractionDigits: d < 10 ? 2 : 0 });
 }
 export const percent = (x) => (x < 0 ? '−' : '') + Math.abs(x * 100).toFixed(Math.abs(x) < 0.1 ? 1 : 0) + ' %';
 export const count = (n, noun, many = noun + 's') => `${n.toLocaleString('en')} ${n === 1 ? noun : many}`;

@@ -5,7 +5,7 @@ import * as map from './map.js';
 import { drawChart } from './chart.js';
 import { figures, health, panels, todo } from './panels.js';
 import { stale, wrongWith } from './words.js';
-import { ago, bytes, cores, el, percent, perHour } from './format.js';
+import { ago, bytes, cores, el, percent, perHour, perHourTitle } from './format.js';
 
 // A large cluster changes all the time, and each change costs its controller something: nobody sees 1,000 boxes change each two seconds.
 const pollEvery = () => (model.nodes.size >= 1000 && !problems().some((p) => p.level === 'bad') ? 4000 : 2000);
@@ -108,7 +108,7 @@ function showLegend() {
 
 const columns = [
   ['node', (n) => n.name], ['NodePool', (n) => n.pool || ''], ['type', (n) => n.type || ''], ['zone', (n) => n.zone || ''], ['capacity', (n) => n.capacityType || ''],
-  ['state', (n) => n.state], ['age', (n) => -Date.parse(n.created), (n) => ago(n.created)], ['$/h', (n) => n.price, (n) => (n.price ? perHour(n.price) : '')],
+  ['state', (n) => n.state], ['age', (n) => -Date.parse(n.created), (n) => ago(n.created)], ['price', (n) => n.price, (n) => (n.price ? perHour(n.price) : '')],
   ['asked for', (n) => use(n).part, (n) => percent(use(n).part)], ['pods', running], ['kept because', (n) => n.hold?.text || ''],
 ];
 const rowsMost = 500;
@@ -117,7 +117,7 @@ function showTable() {
   if (!tableShown) return;
   const all = map.found(), [, key] = columns[sort.column];
   all.sort((a, b) => { const x = key(a), y = key(b); return (x < y ? -1 : x > y ? 1 : a.name < b.name ? -1 : 1) * (sort.down ? -1 : 1); });
-  const heads = columns.map(([title], i) => el('th', { scope: 'col', 'aria-sort': i === sort.column ? (sort.down ? 'descending' : 'ascending') : 'none' },
+  const heads = columns.map(([title], i) => [title === 'price' ? perHourTitle() : title, i]).map(([title, i]) => el('th', { scope: 'col', 'aria-sort': i === sort.column ? (sort.down ? 'descending' : 'ascending') : 'none' },
     el('button', { type: 'button', class: 'link', onclick: () => { sort = { column: i, down: sort.column === i && !sort.down }; showTable(); } }, title + (i === sort.column ? (sort.down ? ' ▾' : ' ▴') : ''))));
   const rows = all.slice(0, rowsMost).map((n) => el('tr', {}, columns.map(([, k, words], i) => el('td', { class: [7, 8, 9].includes(i) ? 'number' : '' },
     i === 0 ? el('button', { type: 'button', class: 'link', onclick: () => openNode(n) }, n.name) : String((words || k)(n))))));

@@ -1,5 +1,6 @@
 // What the page knows: the newest overview, kept up by changes.
 
+import { useCurrency } from './format.js';
 import { started } from './words.js';
 
 export const model = {
@@ -11,6 +12,7 @@ const historyMost = 1440, eventsMost = 300;
 
 /** Takes in an answer of /api/overview. */
 export function merge(doc) {
+  useCurrency(doc.currency);
   if (doc.full || !model.doc) {
     model.nodes = new Map(); model.classes = []; model.history = []; model.events = [];
   }
