@@ -170,7 +170,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 func TestPodsThatNeverRanStandBeforeTheBill(t *testing.T) {
 	a, b := runsOf("a", 100, 200, 300), runsOf("b", 50, 101, 149)
 	for i, r := range b {
-		r.Totals.Waiting, r.Totals.Refused = 30, 20
+		r.Totals.Waiting, r.Totals.Refused = 30, 20+i%2
 		a[i].Totals.Waiting = i % 2
 	}
 	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
