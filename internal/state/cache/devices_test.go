@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
@@ -39,5 +41,15 @@ func TestWhatADriverServesIsOnTheNode(t *testing.T) {
 	}
 	if r.told[DevicesBound] != 1 {
 		t.Errorf("told %d times that a pod has a device", r.told[DevicesBound])
+	}
+	held := r.entries[podKey{Namespace: "ns", Name: "p"}].obj
+	api := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(node, claim, held).Build()
+	for _, o := range []client.Object{node, claim, held} {
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := r.Compare(t.Context(), api); err != nil || len(found) > 0 {
+		t.Errorf("the cache is said to differ from the API: %v, %v", found, err)
 	}
 }
