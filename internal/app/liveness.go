@@ -47,9 +47,12 @@ func (l *lockCheck) check(*http.Request) error {
 	return err
 }
 
+// wait is over, too, when await panics: the lock is no longer waited for.
 func (l *lockCheck) wait() {
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.since = time.Time{}
+	}()
 	l.await()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since = time.Time{}
 }
