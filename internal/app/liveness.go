@@ -11,7 +11,7 @@ import (
 )
 
 // mostLocked is for how long the lock of the cluster's state may be waited for. It is held for milliseconds at a time, and those who
-// wait for it get it in their order: a machine would have to be a thousand times as slow.
+// wait for it get it in their order: a computer would have to be a thousand times as slow.
 const mostLocked = time.Minute
 
 // lockCheck fails while the lock of the cluster's state has been waited for in vain for mostLocked. Whoever holds it for so long
@@ -47,9 +47,12 @@ func (l *lockCheck) check(*http.Request) error {
 	return err
 }
 
+// wait is over, too, when await panics: the lock is no longer waited for.
 func (l *lockCheck) wait() {
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.since = time.Time{}
+	}()
 	l.await()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since = time.Time{}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
@@ -93,5 +94,18 @@ func TestTheLockOfTheCacheIsWaitedFor(t *testing.T) {
 	l.wait()
 	if err := l.check(nil); err != nil {
 		t.Errorf("once the lock is free: %v", err)
+	}
+}
+
+func TestAPanicInTheWaitForTheLockIsNoWait(t *testing.T) {
+	now := time.Now()
+	l := &lockCheck{await: func() { panic("a listener of the state") }, now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler), since: now}
+	if err := guard.Run("app.liveness", func() error { l.wait(); return nil }); err == nil {
+		t.Fatal("it did not panic")
+	}
+	now = now.Add(mostLocked + time.Second)
+	l.await = func() {}
+	if err := l.check(nil); err != nil {
+		t.Errorf("a process whose lock is free is not alive: %v", err)
 	}
 }

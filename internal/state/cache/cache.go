@@ -104,6 +104,7 @@ type Cache struct {
 
 	reserved *reservation.Table
 	nominees index[string, types.NamespacedName] // pods without a node, by the node that anybody nominated them to
+	lately   []lately                            // the nominations that were first seen within nominatedGrace, in their order
 
 	units    map[reservation.Unit]*cluster.Node
 	deleting map[reservation.Unit]struct{} // units that are going away

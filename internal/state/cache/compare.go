@@ -277,10 +277,10 @@ func (p *comparison) readClaims(page []*karpv1.NodeClaim) {
 // readNodes compares the values of nodes with what their objects give.
 func (p *comparison) readNodes(page []*corev1.Node) {
 	type pair struct {
-		node     *corev1.Node
-		claim    *karpv1.NodeClaim
-		expected intake.Expected
-		unit     *cluster.Node
+		node       *corev1.Node
+		claim      *karpv1.NodeClaim
+		expected   intake.Expected
+		unit, want *cluster.Node
 	}
 	var pairs []pair
 	c := p.c
@@ -296,12 +296,21 @@ func (p *comparison) readNodes(page []*corev1.Node) {
 			pairs = append(pairs, x)
 		}
 	})
+	for i := range pairs {
+		x := &pairs[i]
+		x.want = intake.Node(x.node, x.claim, x.expected)
+	}
+	c.locked(func() {
+		for _, x := range pairs {
+			c.addDevices(x.want, x.claim)
+		}
+	})
 	for _, x := range pairs {
 		if x.unit == nil {
 			p.differs(reservation.OfNode(x.node.Name), nil, "is in the API but not in the cache")
 			continue
 		}
-		want := intake.Node(x.node, x.claim, x.expected)
+		want := x.want
 		if !alike(x.unit.Allocatable, want.Allocatable) || !slices.Equal(x.unit.Taints, want.Taints) || x.unit.Claim != want.Claim ||
 			x.unit.Initialized != want.Initialized || x.unit.Deleting != want.Deleting {
 			p.differs(reservation.OfNode(x.node.Name), x.unit, fmt.Sprintf("has %v, taints %v, claim %q, initialized %t, deleting %t in the cache, and %v, %v, %q, %t, %t by the API",

@@ -24,20 +24,26 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-func TestCompareFindsWhatDiffers(t *testing.T) {
+// kinds is a scheme of everything that a comparison reads.
+func kinds(t *testing.T) *kruntime.Scheme {
+	t.Helper()
 	scheme := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return scheme
+}
+
+func TestCompareFindsWhatDiffers(t *testing.T) {
 	node, claim := newNode("n0", "un", "id-1"), newClaim("c0", "uc")
 	claim.Status.ProviderID = "id-1"
 	pod := unschedulable("p0", "up")
 	pod.Spec.NodeName = "n0"
 	over := unschedulable("over", "uo")
 	over.Spec.NodeName, over.Status.Phase = "n0", corev1.PodSucceeded
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node, claim, pod, over).Build()
+	api := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(node, claim, pod, over).Build()
 	r := newRig()
 	refresh := func(o client.Object) {
 		t.Helper()
@@ -139,15 +145,9 @@ func TestCompareTellsThatTheAPIHasAnEarlierState(t *testing.T) {
 		"only one of them says nothing": {api: "5", cached: "b", differs: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme := kruntime.NewScheme()
-			for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
-				if err := add(scheme); err != nil {
-					t.Fatal(err)
-				}
-			}
 			pod := unschedulable("p0", "up")
 			pod.ResourceVersion = tc.api
-			api := fakeReader{fake.NewClientBuilder().WithScheme(scheme).Build(), pod}
+			api := fakeReader{fake.NewClientBuilder().WithScheme(kinds(t)).Build(), pod}
 			r := newRig()
 			if tc.cached != "" {
 				have := pod.DeepCopy()

@@ -26,15 +26,23 @@ func (c *Cache) HasDevice(node string, resource corev1.ResourceName) bool {
 	return false
 }
 
-// addDevices adds to an initialized node, of what its NodeClaim says that the instance has, the resources that a driver serves.
+// addDevices adds to an initialized node the resources that a driver serves: as much as its NodeClaim says that the instance has. These
+// are what the claim was launched for and the kubelet does not even report as zero, as it does for a device plug-in that has
+// failed; and what a pod on the node has.
 func (c *Cache) addDevices(out *cluster.Node, claim *karpv1.NodeClaim) {
-	if claim == nil || !out.Initialized {
+	if claim == nil || !out.Initialized || out.Allocatable == nil {
 		return
+	}
+	amount := func(name corev1.ResourceName) int64 { return intake.Amount(name, claim.Status.Allocatable[name]) }
+	for name, want := range claim.Spec.Resources.Requests {
+		if _, reported := out.Allocatable[string(name)]; !reported && !want.IsZero() {
+			out.Allocatable[string(name)] = amount(name)
+		}
 	}
 	for _, e := range c.podsByNode[out.Name] {
 		for _, m := range devices(e.obj) {
-			if name := m.ResourceName; out.Allocatable[name] == 0 && out.Allocatable != nil {
-				out.Allocatable[name] = intake.Resources(claim.Status.Allocatable)[name]
+			if out.Allocatable[m.ResourceName] == 0 {
+				out.Allocatable[m.ResourceName] = amount(corev1.ResourceName(m.ResourceName))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
@@ -39,5 +41,52 @@ func TestWhatADriverServesIsOnTheNode(t *testing.T) {
 	}
 	if r.told[DevicesBound] != 1 {
 		t.Errorf("told %d times that a pod has a device", r.told[DevicesBound])
+	}
+	held := r.entries[podKey{Namespace: "ns", Name: "p"}].obj
+	api := fake.NewClientBuilder().WithScheme(kinds(t)).WithObjects(node, claim, held).Build()
+	for _, o := range []client.Object{node, claim, held} {
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := r.Compare(t.Context(), api); err != nil || len(found) > 0 {
+		t.Errorf("the cache is said to differ from the API: %v, %v", found, err)
+	}
+}
+
+// A node keeps what its claim was launched for when the last pod that had some of it has ended: the scheduler binds the next one there.
+func TestWhatADriverServesStaysOnTheNodeThatWasLaunchedForIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		initialized string
+		asked       string // by the claim
+		reported    string // by the kubelet
+		want        int64
+	}{
+		"it was launched for it":             {"true", "1", "", 8},
+		"it is not initialized":              {"", "1", "", 8}, // as all that the claim says
+		"it was launched for something else": {"true", "", "", 0},
+		"it was launched for none of it":     {"true", "0", "", 0},
+		"a device plug-in that has failed":   {"true", "1", "0", 0},
+		"a device plug-in that serves some":  {"true", "1", "4", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			r.SetClaim(r.claim("c0", launch, func(c *karpv1.NodeClaim) {
+				c.Status.Allocatable[gpu] = resource.MustParse("8")
+				if tc.asked != "" {
+					c.Spec.Resources.Requests[gpu] = resource.MustParse(tc.asked)
+				}
+			}))
+			node := newNode("n0", "uid-n0", "id-1")
+			node.Labels = map[string]string{karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: tc.initialized}
+			if tc.reported != "" {
+				node.Status.Allocatable[gpu] = resource.MustParse(tc.reported)
+			}
+			r.version(node)
+			r.SetNode(node)
+			if got := r.instance("n0").Allocatable[gpu]; got != tc.want {
+				t.Errorf("%d devices are on the node, want %d", got, tc.want)
+			}
+		})
 	}
 }

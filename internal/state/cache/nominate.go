@@ -2,6 +2,7 @@ package cache
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -139,17 +140,50 @@ func (c *Cache) indexNominee(key types.NamespacedName, pod *corev1.Pod, add bool
 }
 
 // coming are the pods that the scheduler has nominated to a node and that count nowhere else: it ends other pods for them,
-// or waits for their volumes. They do not wait for Kerf, and take room on the node before they are bound. In no order.
+// or waits for their volumes. They do not wait for Kerf, and take room on the node before they are bound, for nominatedGrace: what
+// comes to nothing, as a volume that is never made or a nomination by somebody else, does not hold the node for ever. In no order.
 func (c *Cache) coming(node string) []*entry {
 	var out []*entry
+	now := c.now()
 	for key := range c.nominees[node] {
 		e := c.entries[key]
+		if !now.Before(e.nominated.Add(nominatedGrace)) {
+			continue
+		}
 		if _, waits := c.waiting[key]; waits || e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.reserved.Has(e.obj.UID) {
 			continue
 		}
 		out = append(out, e)
 	}
 	return out
+}
+
+// lately is a nomination that was first seen a short time ago.
+type lately struct {
+	node string
+	seen time.Time
+}
+
+// dateNomination notes since when the pod has been nominated to its node.
+func (c *Cache) dateNomination(e, old *entry) {
+	to := e.obj.Status.NominatedNodeName
+	switch {
+	case to == "" || e.obj.Spec.NodeName != "":
+	case old != nil && old.obj.Status.NominatedNodeName == to:
+		e.nominated = old.nominated
+	default:
+		e.nominated = c.now()
+		c.lately = append(c.lately, lately{node: to, seen: e.nominated})
+	}
+}
+
+// expireNominations marks the nodes of nominations that have stood for nominatedGrace.
+func (c *Cache) expireNominations(now time.Time) {
+	n := 0
+	for ; n < len(c.lately) && !now.Before(c.lately[n].seen.Add(nominatedGrace)); n++ {
+		c.touch(reservation.OfNode(c.lately[n].node))
+	}
+	c.lately = slices.Delete(c.lately, 0, n)
 }
 
 // touchNominee marks the node that a pod is nominated to: whether it counts there depends on its reservation.

@@ -260,6 +260,20 @@ func TestAPodThatTheSchedulerNominatesCountsOnItsNode(t *testing.T) {
 			r.Snapshot()
 			r.clock = r.clock.Add(time.Minute)
 		}, []string{"p"}},
+		"for almost five minutes": {func(r *rig, _ cluster.PodRef) { r.clock = r.clock.Add(nominatedGrace - time.Second) }, []string{"p"}},
+		"for five minutes":        {func(r *rig, _ cluster.PodRef) { r.clock = r.clock.Add(nominatedGrace) }, nil},
+		"for five minutes, and changed meanwhile": {func(r *rig, _ cluster.PodRef) {
+			r.clock = r.clock.Add(time.Minute)
+			r.pod("p", nominatedTo("n0"), func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} })
+			r.Snapshot()
+			r.clock = r.clock.Add(nominatedGrace - time.Minute)
+		}, nil},
+		"once more after a minute": {func(r *rig, _ cluster.PodRef) {
+			r.clock = r.clock.Add(time.Minute)
+			r.pod("p")
+			r.pod("p", nominatedTo("n0"))
+			r.clock = r.clock.Add(nominatedGrace - time.Minute)
+		}, []string{"p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()

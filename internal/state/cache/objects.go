@@ -100,7 +100,7 @@ func (c *Cache) Claim(name string) *karpv1.NodeClaim {
 
 // ClaimsWith are the NodeClaims that have one of the annotations, by their names. They must not be changed.
 //
-// Cost: a look at each NodeClaim.
+// Cost: linear in the NodeClaims.
 func (c *Cache) ClaimsWith(annotations ...string) map[string]*karpv1.NodeClaim {
 	c.mu.Lock()
 	defer c.unlock()
@@ -321,7 +321,7 @@ func (c *Cache) allVolumesMoved() {
 
 // hostMoved makes the classes of pods again whose local volumes are on a host that has come or gone.
 //
-// Cost: a look at each PersistentVolume.
+// Cost: linear in the PersistentVolumes.
 func (c *Cache) hostMoved(host string) {
 	for _, pv := range c.pvs.objects {
 		if slices.Contains(intake.LocalHosts(pv), host) {

@@ -18,6 +18,8 @@ type entry struct {
 	obj  *corev1.Pod
 	pod  *cluster.Pod
 	seen time.Time // when it was first found to be waiting
+	// nominated is when its nomination was first seen; zero for none.
+	nominated time.Time
 	// counted is set while the pod is among the settled ones of its owner.
 	counted bool
 }
@@ -72,6 +74,7 @@ func (c *Cache) putPod(pod *corev1.Pod) {
 		c.countSettled(old, false)
 	}
 	c.entries[key] = e
+	c.dateNomination(e, old)
 	c.indexPod(key, pod)
 	c.notePodEvent(e, old)
 	if n := c.units[reservation.OfNode(e.pod.Node)]; n != nil && n.Virtual > 0 && (old == nil || old.pod.Node == "") {

@@ -271,6 +271,7 @@ func (c *Cache) expire() {
 	if end := c.blocks.end; !end.IsZero() && !now.Before(end) {
 		c.dirtyWait = true
 	}
+	c.expireNominations(now)
 	c.reserved.ExpireSuccessions(now)
 	for _, r := range c.reserved.Over(now) {
 		c.missed(r)

@@ -31,7 +31,7 @@ const lingering = 2 * time.Minute
 
 func lingers(pod *corev1.Pod) bool {
 	grace := pod.DeletionGracePeriodSeconds
-	return pod.DeletionTimestamp != nil && grace != nil && time.Duration(*grace)*time.Second > lingering
+	return pod.DeletionTimestamp != nil && grace != nil && *grace > int64(lingering/time.Second)
 }
 
 // PodRef names the pod.

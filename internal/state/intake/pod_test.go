@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ func TestWhichTerminatingPodsLinger(t *testing.T) {
 		"one with the default grace":      {true, new(int64(30)), true, false},
 		"two minutes are no longer":       {true, new(int64(120)), true, false},
 		"one with a long grace":           {true, new(int64(121)), true, true},
+		"one whose grace has no end":      {true, new(int64(math.MaxInt64 / 1000)), true, true},
 		"one that is removed at once":     {true, new(int64(0)), true, false},
 		"one whose grace is not said":     {true, nil, true, false},
 		"one that runs, whatever it says": {false, new(int64(600)), false, false},

@@ -132,7 +132,7 @@ func boundTerms(what string, claim *corev1.PersistentVolumeClaim, replaced bool,
 }
 
 // persistentVolumeTerms are the alternatives of a volume's node affinity together with its zone labels; free means that
-// any node will do. The host name of a local volume is left out where a pod that is moved gets another volume.
+// any node will do. The host name of a local volume is left out where replaced: a pod that is moved gets another generic ephemeral volume.
 func persistentVolumeTerms(volume *corev1.PersistentVolume, replaced bool) (terms [][]requirement.Term, free bool) {
 	labels := zoneLabelTerms(volume.Labels)
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
