@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,26 +163,37 @@ func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *l
 	return dryRunError(fmt.Sprintf("dry run of CreateFleet for %s", x.instanceType), err)
 }
 
-// tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network. One
-// subnet that works is enough.
+// tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network.
 func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, x *probe) error {
 	tags := launchtemplate.Tags(class, p.clusterTag(), "")
-	var first error
-	for i := range class.Status.Subnets {
+	return inEach(class.Status.Subnets, func(subnet string) error {
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
 			InstanceType:      x.instanceType,
 			ImageId:           x.imageID(),
-			NetworkInterfaces: probeInterfaces(t, class.Status.Subnets[i].ID),
+			NetworkInterfaces: probeInterfaces(t, subnet),
 			TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
-		if err = dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, class.Status.Subnets[i].ID), err); err == nil {
+		return dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, subnet), err)
+	})
+}
+
+// inEach makes a trial in one subnet after another. One that works is enough; a permission that is missing in all of them is not asked
+// for again.
+//
+// Errors: that of the first subnet, or the refusal that holds for all.
+func inEach(subnets []awsv1.Subnet, try func(subnet string) error) error {
+	var first error
+	for _, s := range subnets {
+		err := try(s.ID)
+		if err == nil {
 			return nil
 		}
-		if first == nil {
-			first = err
+		if awserr.LacksPermission(err) && !awserr.RefusesSubnet(awserr.Message(err)) {
+			return err
 		}
+		first = cmp.Or(first, err)
 	}
 	return first
 }

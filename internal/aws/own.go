@@ -167,23 +167,16 @@ func (p *Provider) tryOwnFleet(ctx context.Context, class *awsv1.EC2NodeClass, x
 
 func (p *Provider) tryOwnRun(ctx context.Context, class *awsv1.EC2NodeClass, x *probe) error {
 	own := class.Status.LaunchTemplate
-	var first error
-	for i := range class.Status.Subnets {
+	return inEach(class.Status.Subnets, func(subnet string) error {
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateId: new(own.ID), Version: new(strconv.FormatInt(own.Version, 10))},
 			InstanceType:      x.instanceType,
-			SubnetId:          &class.Status.Subnets[i].ID,
+			SubnetId:          &subnet,
 			TagSpecifications: tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
-		if err = dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, class.Status.Subnets[i].ID), err); err == nil {
-			return nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
+		return dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, subnet), err)
+	})
 }
 
 // launchOwn has a plan launch from the user's own template. The image is the template's, so it is not said again.

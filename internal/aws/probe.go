@@ -163,14 +163,15 @@ func simplest(s *instancetype.Snapshot) []int {
 	return append(usual, others...)
 }
 
-// withEach makes a trial with one type after another until one is not refused for want of a permission, and puts that type first.
+// withEach makes a trial with one type after another until one is not refused, and puts that type first. What is not refused for the type
+// is not asked for with another.
 //
-// Errors: that of the trial that was the last; if all were refused, that of the first.
+// Errors: that of the trial that was the last; if all types were refused, that of the first.
 func withEach(probes []probe, try func(*probe) error) error {
 	var refused error
 	for i := range probes {
 		err := try(&probes[i])
-		if !awserr.LacksPermission(err) {
+		if !typeRefused(err) {
 			probes[0], probes[i] = probes[i], probes[0]
 			return err
 		}
@@ -180,6 +181,11 @@ func withEach(probes []probe, try func(*probe) error) error {
 		return awserr.Wrap("none of the instance types "+strings.Join(names(probes), ", ")+" may be launched", refused)
 	}
 	return refused
+}
+
+// typeRefused reports whether EC2 refuses to launch instances of a type and may allow those of another.
+func typeRefused(err error) bool {
+	return awserr.LacksPermission(err) && awserr.RefusesInstance(awserr.Message(err))
 }
 
 // names are the types of probes.

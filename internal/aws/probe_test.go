@@ -187,3 +187,40 @@ func TestNothingIsSaidOfAClassWhileItIsNotKnownWhatPoolsAllow(t *testing.T) {
 		})
 	}
 }
+
+// A refusal is asked about again with another type only where it is of the type, and in another subnet only where it is of the subnet.
+func TestARefusalOfAllTypesIsAskedForOnce(t *testing.T) {
+	const mayNot = "User: arn:aws:sts::1:assumed-role/x/y is not authorized to perform: "
+	const because = " because no identity-based policy allows it"
+	for name, c := range map[string]struct {
+		message   string
+		own       bool
+		runs, per int // dry runs of RunInstances, and in how many of all subnets: 0 for one
+	}{
+		"a role":       {message: mayNot + "iam:PassRole on resource: arn:aws:iam::1:role/node" + because, runs: 1},
+		"tags":         {message: mayNot + "ec2:CreateTags on resource: arn:aws:ec2:us-east-1:1:instance/*" + because, runs: 1},
+		"encoded":      {message: "You are not authorized to perform this operation. Encoded authorization failure message: x", runs: 1},
+		"the subnets":  {message: mayNot + "ec2:RunInstances on resource: arn:aws:ec2:us-east-1:1:subnet/s-1" + because, runs: 1, per: 1},
+		"the types":    {message: mayNot + "ec2:RunInstances on resource: arn:aws:ec2:us-east-1:1:instance/*" + because, runs: 2},
+		"own template": {message: mayNot + "iam:PassRole on resource: arn:aws:iam::1:role/node" + because, own: true, runs: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startSim(t, awssim.Options{})
+			s.World.AddFault(world.Fault{Kind: world.FaultError, Service: "ec2", Operation: "RunInstances", Code: "UnauthorizedOperation", Status: 403, Message: c.message})
+			p, calls := newCountedProvider(t, s, withPools(&[]karpv1.NodePool{poolOf("default", awsv1.LabelInstanceFamily, "m5", "m6i")}))
+			ready(t, p)
+			class := newClass(s)
+			if c.own {
+				ownTemplate(t, s, "own", ownData(t, s, nil))
+				class = ownClass(s, "own")
+			}
+			r, found := findings(t, p, class)
+			if f := found[awsv1.ConditionTypeValidationSucceeded]; f.OK || f.Unknown || f.Reason != awsv1.ReasonRunInstancesAuthCheckFailed {
+				t.Errorf("got %+v", f)
+			}
+			if want := c.runs * max(1, c.per*len(r.Subnets)); calls.Of("RunInstances") != want || len(r.Subnets) < 2 {
+				t.Errorf("%d dry runs of RunInstances for %d subnets, want %d", calls.Of("RunInstances"), len(r.Subnets), want)
+			}
+		})
+	}
+}
