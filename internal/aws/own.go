@@ -114,15 +114,15 @@ func (p *Provider) validateOwn(ctx context.Context, class *awsv1.EC2NodeClass, r
 		f.OK = true
 		return f
 	}
-	probes, err := p.probes(ctx, resolved)
+	probes, all, err := p.probes(ctx, resolved)
 	if err != nil {
 		return typesUnknown(class, err)
 	}
-	return p.ownDryRuns(ctx, resolved, probes)
+	return p.ownDryRuns(ctx, resolved, probes, all)
 }
 
 // ownDryRuns are the dry runs for a user's own template.
-func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, probes []probe) cloud.Finding {
+func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, probes []probe, all bool) cloud.Finding {
 	key := class.Status.LaunchTemplate.Ref() + " " + strconv.FormatInt(class.Generation, 10)
 	for _, s := range class.Status.Subnets {
 		key += " " + s.ID
@@ -131,7 +131,7 @@ func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, pr
 		return f
 	}
 	k := check{template: key, types: names(probes)}
-	f := p.try(class, &k, probes, []trial{
+	f := p.try(class, &k, probes, all, []trial{
 		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error {
 			return withEach(probes, func(x *probe) error { return p.tryOwnFleet(ctx, class, x) })
 		}},

@@ -137,7 +137,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 		f.Unknown = awserr.Unanswered(err)
 		return f
 	}
-	probes, unknown := p.probes(ctx, resolved)
+	probes, all, unknown := p.probes(ctx, resolved)
 	template, err := p.probeTemplate(resolved, cluster, probes[0].image)
 	if err != nil {
 		reason := awsv1.ReasonSpecInvalid
@@ -155,7 +155,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	if unknown != nil {
 		return typesUnknown(class, unknown)
 	}
-	return p.dryRuns(ctx, resolved, template, probes)
+	return p.dryRuns(ctx, resolved, template, probes, all)
 }
 
 // typesUnknown is the finding while it is not known which types a class can be tried with.
