@@ -100,7 +100,7 @@ func (p *Provider) validateOwn(ctx context.Context, class *awsv1.EC2NodeClass, r
 		return waiting
 	}
 	resolved := class.DeepCopy()
-	resolved.Status.Subnets, resolved.Status.SecurityGroups, resolved.Status.AMIs = r.Subnets, r.SecurityGroups, r.AMIs
+	resolved.Status.Subnets, resolved.Status.SecurityGroups, resolved.Status.AMIs = p.networks.ForLaunches(r.Subnets), r.SecurityGroups, r.AMIs
 	resolved.Status.InstanceProfile, resolved.Status.LaunchTemplate = r.InstanceProfile, r.LaunchTemplate
 	seen, err := p.effective(ctx, resolved)
 	if err == nil {

@@ -129,7 +129,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	}
 	resolved := class.DeepCopy()
 	resolved.Status.SecurityGroups, resolved.Status.AMIs = r.SecurityGroups, r.AMIs
-	resolved.Status.Subnets, resolved.Status.InstanceProfile = r.Subnets, r.InstanceProfile
+	resolved.Status.Subnets, resolved.Status.InstanceProfile = p.networks.ForLaunches(r.Subnets), r.InstanceProfile
 	resolved.Status.PlacementGroup = r.PlacementGroup
 	cluster, err := p.clusterInput(ctx, class)
 	if err != nil {
