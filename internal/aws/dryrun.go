@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type check struct {
 	template string   // name, which is a hash of all that the class resolves to
 	types    []string // that were to be tried
 	passed   string   // the one of them that was not refused, empty if all were
+	last     string   // the type that passed last, now or before
 	finding  cloud.Finding
 	until    time.Time
 }
@@ -56,7 +58,15 @@ func (c *checks) put(class *awsv1.EC2NodeClass, k check) {
 	if c.known == nil {
 		c.known = map[string]check{}
 	}
+	k.last = cmp.Or(k.passed, c.known[classKey(class)].last)
 	c.known[classKey(class)] = k
+}
+
+// passed is the type that passed the last trials of a class that any type passed, empty if there were none.
+func (c *checks) passed(class *awsv1.EC2NodeClass) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known[classKey(class)].last
 }
 
 func (c *checks) forget(class *awsv1.EC2NodeClass) {
@@ -67,12 +77,12 @@ func (c *checks) forget(class *awsv1.EC2NodeClass) {
 
 // dryRuns asks EC2 whether it would let us launch instances of the class: whether the permissions are there, and whether
 // what the class selects fits together.
-func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, probes []probe) cloud.Finding {
+func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, probes []probe, all bool) cloud.Finding {
 	if f, ok := p.checks.get(class, t.Name, probes, p.now()); ok {
 		return f
 	}
 	k := check{template: t.Name, types: names(probes)}
-	f := p.try(class, &k, probes, []trial{
+	f := p.try(class, &k, probes, all, []trial{
 		{"CreateLaunchTemplate", awsv1.ReasonCreateLaunchTemplateAuthCheckFailed, func() error { return p.templates.Ensure(ctx, t) }},
 		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error {
 			return withEach(probes, func(x *probe) error { return p.tryFleet(ctx, class, t, x) })
@@ -81,7 +91,7 @@ func (p *Provider) dryRuns(ctx context.Context, class *awsv1.EC2NodeClass, t *la
 			return withEach(probes, func(x *probe) error { return p.tryRun(ctx, class, t, x) })
 		}},
 	})
-	if f.OK {
+	if k.passed != "" {
 		p.learnSpotTags(ctx, class, t, &probes[0])
 	}
 	if !f.OK && f.missing {
@@ -104,8 +114,12 @@ type verdict struct {
 	denied  bool
 }
 
-// try makes trials up to the first that fails, and notes in k the outcome and how long it is worth something.
-func (p *Provider) try(class *awsv1.EC2NodeClass, k *check, probes []probe, steps []trial) (f verdict) {
+// reasonTypesForbidden is the reason of a class that is ready although a policy forbids the instance types that it was tried with.
+const reasonTypesForbidden = "InstanceTypesForbidden"
+
+// try makes trials up to the first that fails, and notes in k the outcome and how long it is worth something. That a policy forbids the
+// types that were tried is no failure as long as there are others, which all tells: launches find out which are allowed.
+func (p *Provider) try(class *awsv1.EC2NodeClass, k *check, probes []probe, all bool, steps []trial) (f verdict) {
 	f.Finding = cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, OK: true}
 	until := p.now().Add(trustDryRun)
 	for _, s := range steps {
@@ -115,6 +129,11 @@ func (p *Provider) try(class *awsv1.EC2NodeClass, k *check, probes []probe, step
 		}
 		if cloud.ClassOf(err) == cloud.Exhausted {
 			// Nothing is wrong with the class: there is too little of something now, in the one place that was tried.
+			until = p.now().Add(retryDryRun)
+			continue
+		}
+		if !all && typeRefused(err) && awserr.Forbids(awserr.Message(err)) {
+			f.Reason, f.Message = reasonTypesForbidden, fmt.Sprintf("others that NodePools allow are launched if a policy allows them; a trial of ec2:%s failed: %v", s.api, err)
 			until = p.now().Add(retryDryRun)
 			continue
 		}
@@ -136,7 +155,7 @@ func (p *Provider) try(class *awsv1.EC2NodeClass, k *check, probes []probe, step
 		break
 	}
 	k.finding, k.until = f.Finding, until
-	if f.OK {
+	if f.OK && f.Reason == "" {
 		k.passed = string(probes[0].instanceType)
 	}
 	return f
@@ -162,26 +181,37 @@ func (p *Provider) tryFleet(ctx context.Context, class *awsv1.EC2NodeClass, t *l
 	return dryRunError(fmt.Sprintf("dry run of CreateFleet for %s", x.instanceType), err)
 }
 
-// tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network. One
-// subnet that works is enough.
+// tryRun is the only call that checks iam:PassRole and whether security groups and subnets are of one network.
 func (p *Provider) tryRun(ctx context.Context, class *awsv1.EC2NodeClass, t *launchtemplate.Template, x *probe) error {
 	tags := launchtemplate.Tags(class, p.clusterTag(), "")
-	var first error
-	for i := range class.Status.Subnets {
+	return inEach(class.Status.Subnets, func(subnet string) error {
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: &t.Name, Version: new("$Latest")},
 			InstanceType:      x.instanceType,
 			ImageId:           x.imageID(),
-			NetworkInterfaces: probeInterfaces(t, class.Status.Subnets[i].ID),
+			NetworkInterfaces: probeInterfaces(t, subnet),
 			TagSpecifications: tagSpecs(tags, types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
-		if err = dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, class.Status.Subnets[i].ID), err); err == nil {
+		return dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, subnet), err)
+	})
+}
+
+// inEach makes a trial in one subnet after another. One that works is enough; a permission that is missing in all of them is not asked
+// for again.
+//
+// Errors: that of the first subnet, or the refusal that holds for all.
+func inEach(subnets []awsv1.Subnet, try func(subnet string) error) error {
+	var first error
+	for _, s := range subnets {
+		err := try(s.ID)
+		if err == nil {
 			return nil
 		}
-		if first == nil {
-			first = err
+		if awserr.LacksPermission(err) && !awserr.RefusesSubnet(awserr.Message(err)) {
+			return err
 		}
+		first = cmp.Or(first, err)
 	}
 	return first
 }

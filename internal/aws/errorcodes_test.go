@@ -45,6 +45,15 @@ var (
 	nothing  = closedBy{}
 )
 
+// What EC2 says of a refusal: the action, and what it was refused for.
+const (
+	mayNot     = "You are not authorized to perform this operation. User: arn:aws:sts::1:assumed-role/kerf/kerf is not authorized to perform: "
+	ofInstance = " on resource: arn:aws:ec2:us-east-1:1:instance/* with an explicit deny in a service control policy"
+	ofSubnet   = " on resource: arn:aws:ec2:us-east-1:1:subnet/subnet-1 with an explicit deny in a service control policy"
+	ofVolume   = " on resource: arn:aws:ec2:us-east-1:1:volume/* with an explicit deny in a service control policy"
+	ofRole     = " on resource: arn:aws:iam::1:role/node because no identity-based policy allows the iam:PassRole action"
+)
+
 // Every error that a launch can meet leads to its class, the reason of the NodeClaim's condition, the label of the
 // metric, and closes what it speaks of and no more.
 func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testing.T) {
@@ -56,17 +65,26 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 	}
 	// In the fleet's answer, for each place.
 	for name, want := range map[string]meeting{
-		"InsufficientInstanceCapacity":                              {cloud.Exhausted, awserr.ReasonInsufficientCapacity, pool},
-		"UnfulfillableCapacity":                                     {cloud.Exhausted, awserr.ReasonUnfulfillableCapacity, pool},
-		"Unsupported":                                               {cloud.Exhausted, awserr.ReasonUnsupported, pool},
-		"ReservationCapacityExceeded":                               {cloud.Exhausted, awserr.ReasonReservationExceeded, pool},
-		"VcpuLimitExceeded":                                         {cloud.Exhausted, awserr.ReasonVCPULimitExceeded, quota},
-		"MaxSpotInstanceCountExceeded":                              {cloud.Exhausted, awserr.ReasonSpotQuotaExceeded, quota},
-		"MaxFleetCountExceeded":                                     {cloud.Exhausted, awserr.ReasonFleetQuotaExceeded, onDemand},
-		"InsufficientFreeAddressesInSubnet":                         {cloud.Exhausted, awserr.ReasonInsufficientFreeAddresses, subnet},
-		"AuthFailure.ServiceLinkedRoleCreationNotPermitted":         {cloud.Exhausted, awserr.ReasonSpotSLRCreationFailed, closedBy{"spot": true}},
-		"UnauthorizedOperation":                                     {cloud.Exhausted, awserr.ReasonUnauthorized, pool},
-		"AuthFailure":                                               {cloud.Exhausted, awserr.ReasonUnauthorized, pool},
+		"InsufficientInstanceCapacity":                      {cloud.Exhausted, awserr.ReasonInsufficientCapacity, pool},
+		"UnfulfillableCapacity":                             {cloud.Exhausted, awserr.ReasonUnfulfillableCapacity, pool},
+		"Unsupported":                                       {cloud.Exhausted, awserr.ReasonUnsupported, pool},
+		"ReservationCapacityExceeded":                       {cloud.Exhausted, awserr.ReasonReservationExceeded, pool},
+		"VcpuLimitExceeded":                                 {cloud.Exhausted, awserr.ReasonVCPULimitExceeded, quota},
+		"MaxSpotInstanceCountExceeded":                      {cloud.Exhausted, awserr.ReasonSpotQuotaExceeded, quota},
+		"MaxFleetCountExceeded":                             {cloud.Exhausted, awserr.ReasonFleetQuotaExceeded, onDemand},
+		"InsufficientFreeAddressesInSubnet":                 {cloud.Exhausted, awserr.ReasonInsufficientFreeAddresses, subnet},
+		"AuthFailure.ServiceLinkedRoleCreationNotPermitted": {cloud.Exhausted, awserr.ReasonSpotSLRCreationFailed, closedBy{"spot": true}},
+		"UnauthorizedOperation":                             {cloud.Denied, awserr.ReasonUnauthorized, nothing},
+		"AuthFailure":                                       {cloud.Denied, awserr.ReasonUnauthorized, nothing},
+		"UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: x": {cloud.Denied, awserr.ReasonUnauthorized, nothing},
+		"UnauthorizedOperation: an explicit deny":                            {cloud.Exhausted, awserr.ReasonUnauthorized, pool},
+		"UnauthorizedOperation: by a service control policy":                 {cloud.Exhausted, awserr.ReasonUnauthorized, pool},
+		"UnauthorizedOperation: " + mayNot + "ec2:RunInstances":              {cloud.Exhausted, awserr.ReasonUnauthorized, pool},
+		"UnauthorizedOperation: " + mayNot + "ec2:RunInstances" + ofInstance: {cloud.Exhausted, awserr.ReasonUnauthorized, pool},
+		"UnauthorizedOperation: " + mayNot + "ec2:RunInstances" + ofSubnet:   {cloud.Denied, awserr.ReasonUnauthorized, nothing},
+		"UnauthorizedOperation: " + mayNot + "ec2:RunInstances" + ofVolume:   {cloud.Denied, awserr.ReasonUnauthorized, nothing},
+		"UnauthorizedOperation: " + mayNot + "ec2:CreateTags" + ofInstance:   {cloud.Denied, awserr.ReasonUnauthorized, nothing},
+		"UnauthorizedOperation: " + mayNot + "iam:PassRole" + ofRole:         {cloud.Denied, awserr.ReasonUnauthorized, nothing},
 		"InvalidClientTokenId":                                      {cloud.Denied, awserr.ReasonCredentialsRefused, nothing},
 		"AuthFailure: Not authorized for images: [ami-1]":           {cloud.Denied, awserr.ReasonAMIAuthorizationFailure, nothing},
 		"InvalidParameter: … belong to different networks":          {cloud.Invalid, awserr.ReasonSecurityGroupSubnetVPC, nothing},

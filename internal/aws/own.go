@@ -100,7 +100,7 @@ func (p *Provider) validateOwn(ctx context.Context, class *awsv1.EC2NodeClass, r
 		return waiting
 	}
 	resolved := class.DeepCopy()
-	resolved.Status.Subnets, resolved.Status.SecurityGroups, resolved.Status.AMIs = r.Subnets, r.SecurityGroups, r.AMIs
+	resolved.Status.Subnets, resolved.Status.SecurityGroups, resolved.Status.AMIs = p.networks.ForLaunches(r.Subnets), r.SecurityGroups, r.AMIs
 	resolved.Status.InstanceProfile, resolved.Status.LaunchTemplate = r.InstanceProfile, r.LaunchTemplate
 	seen, err := p.effective(ctx, resolved)
 	if err == nil {
@@ -114,15 +114,15 @@ func (p *Provider) validateOwn(ctx context.Context, class *awsv1.EC2NodeClass, r
 		f.OK = true
 		return f
 	}
-	probes, err := p.probes(ctx, resolved)
+	probes, all, err := p.probes(ctx, resolved)
 	if err != nil {
 		return typesUnknown(class, err)
 	}
-	return p.ownDryRuns(ctx, resolved, probes)
+	return p.ownDryRuns(ctx, resolved, probes, all)
 }
 
 // ownDryRuns are the dry runs for a user's own template.
-func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, probes []probe) cloud.Finding {
+func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, probes []probe, all bool) cloud.Finding {
 	key := class.Status.LaunchTemplate.Ref() + " " + strconv.FormatInt(class.Generation, 10)
 	for _, s := range class.Status.Subnets {
 		key += " " + s.ID
@@ -131,7 +131,7 @@ func (p *Provider) ownDryRuns(ctx context.Context, class *awsv1.EC2NodeClass, pr
 		return f
 	}
 	k := check{template: key, types: names(probes)}
-	f := p.try(class, &k, probes, []trial{
+	f := p.try(class, &k, probes, all, []trial{
 		{"CreateFleet", awsv1.ReasonCreateFleetAuthCheckFailed, func() error {
 			return withEach(probes, func(x *probe) error { return p.tryOwnFleet(ctx, class, x) })
 		}},
@@ -167,23 +167,16 @@ func (p *Provider) tryOwnFleet(ctx context.Context, class *awsv1.EC2NodeClass, x
 
 func (p *Provider) tryOwnRun(ctx context.Context, class *awsv1.EC2NodeClass, x *probe) error {
 	own := class.Status.LaunchTemplate
-	var first error
-	for i := range class.Status.Subnets {
+	return inEach(class.Status.Subnets, func(subnet string) error {
 		_, err := p.session.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
 			DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
 			LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateId: new(own.ID), Version: new(strconv.FormatInt(own.Version, 10))},
 			InstanceType:      x.instanceType,
-			SubnetId:          &class.Status.Subnets[i].ID,
+			SubnetId:          &subnet,
 			TagSpecifications: tagSpecs(launchtemplate.Tags(class, p.clusterTag(), ""), types.ResourceTypeInstance, types.ResourceTypeVolume),
 		})
-		if err = dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, class.Status.Subnets[i].ID), err); err == nil {
-			return nil
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return first
+		return dryRunError(fmt.Sprintf("dry run of RunInstances for %s in %s", x.instanceType, subnet), err)
+	})
 }
 
 // launchOwn has a plan launch from the user's own template. The image is the template's, so it is not said again.

@@ -142,7 +142,7 @@ func (p *Provider) newPlan(claim *karpv1.NodeClaim, class *awsv1.EC2NodeClass, c
 		CapacityType: choice.CapacityType,
 		Reservation:  choice.Reservation,
 		Tags:         tags,
-		Subnets:      class.Status.Subnets,
+		Subnets:      p.networks.ForLaunches(class.Status.Subnets),
 		ByPriority:   claim.Annotations[karpv1.PriceOverlayAppliedAnnotationKey] == "true" || priceOverlaid(choice),
 	}}
 	if g := class.Status.PlacementGroup; g != nil {

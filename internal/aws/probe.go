@@ -36,20 +36,22 @@ func (x *probe) imageID() *string {
 	return nil
 }
 
-// maxProbes is how many types are tried before a permission is said to be missing. Policies that allow some types name families, so each
-// is of another one. Three cost little where nothing may be launched at all: the calls are made anew each retryDryRun.
-const maxProbes = 3
+// maxProbes is how many types are tried where EC2 refuses one after the other. Policies that allow some types name families, and NodePools
+// are made for what they allow: six are one for each NodePool of most classes, and further families. They cost little where nothing may be
+// launched at all: the calls are made anew each retryDryRun.
+const maxProbes = 6
 
 // usualProbes are tried first: whoever wants something unusual is told of the unusual type in what EC2 says.
 var usualProbes = []types.InstanceType{types.InstanceTypeM5Large, types.InstanceTypeM6gLarge}
 
 // probes chooses the types that dry runs are made with, in the order in which they are tried; there is at least one. NodePools that
 // reference the class say which: a policy may allow no others. Without such NodePools, and where they allow nothing that the class can
-// run, it is one type of all. Ordinary types come first, then the smallest; those with accelerators, whose images ask for more of the
-// disk than others, last. The image is the type's: those of a class are for several architectures, in no order of theirs.
+// run, it is one type of all. The type that passed last comes first, then ordinary types, then the smallest; those with accelerators, whose
+// images ask for more of the disk than others, last. The image is the type's: those of a class are for several architectures, in no order
+// of theirs. all tells that NodePools allow no other families.
 //
 // Errors: the NodePools or the types that they allow are not known.
-func (p *Provider) probes(ctx context.Context, class *awsv1.EC2NodeClass) ([]probe, error) {
+func (p *Provider) probes(ctx context.Context, class *awsv1.EC2NodeClass) (list []probe, all bool, err error) {
 	usual := probe{instanceType: types.InstanceTypeM5Large}
 	if len(class.Status.AMIs) > 0 {
 		usual.image = class.Status.AMIs[0].ID
@@ -64,22 +66,22 @@ func (p *Provider) probes(ctx context.Context, class *awsv1.EC2NodeClass) ([]pro
 		s = p.discovery.Snapshot()
 	}
 	if err != nil {
-		return []probe{usual}, err
+		return []probe{usual}, true, err
 	}
 	config, err := instancetype.ConfigOf(class, p.shapeOptions(class))
 	if s == nil || err != nil {
-		return []probe{usual}, nil //nolint:nilerr // what is wrong with the class was said before
+		return []probe{usual}, true, nil //nolint:nilerr // what is wrong with the class was said before
 	}
-	order := simplest(s)
+	order := simplest(s, p.checks.passed(class))
 	if len(pools) > 0 {
-		if out := choose(class, s, config, order, pools, maxProbes); len(out) > 0 {
-			return out, nil
+		if list, all = choose(class, s, config, order, pools, maxProbes); len(list) > 0 {
+			return list, all, nil
 		}
 	}
-	if out := choose(class, s, config, order, nil, 1); len(out) > 0 {
-		return out, nil
+	if list, _ = choose(class, s, config, order, nil, 1); len(list) > 0 {
+		return list, true, nil
 	}
-	return []probe{usual}, nil
+	return []probe{usual}, true, nil
 }
 
 // poolDemands are the requirements of each NodePool that references the class, none where trials are not made.
@@ -101,15 +103,16 @@ func (p *Provider) poolDemands(ctx context.Context, class *awsv1.EC2NodeClass) (
 	return out, nil
 }
 
-// choose takes the first types of an order that the class can run and one of the pools allows, each of another family; all types are
-// allowed where pools is nil.
-func choose(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, config instancetype.Config, order []int, pools [][]requirement.Term, most int) []probe {
-	var out []probe
+// choose takes the first types of an order that the class can run and one of the pools allows: one for each pool, then one of each
+// further family, up to most. all tells that there are no more families. All types are allowed where pools is nil.
+func choose(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, config instancetype.Config, order []int, pools [][]requirement.Term, most int) (list []probe, all bool) {
+	var further []probe
 	families := map[string]bool{}
+	waiting := slices.Clone(pools) // pools for which no type was taken yet
 	for _, i := range order {
 		t := &s.Types[i]
 		family, _ := ec2facts.SplitName(t.Name)
-		if g := class.Status.PlacementGroup; families[family] || g != nil && !slices.Contains(t.PlacementStrategies, g.Strategy) {
+		if g := class.Status.PlacementGroup; families[family] && len(waiting) == 0 || g != nil && !slices.Contains(t.PlacementStrategies, g.Strategy) {
 			continue
 		}
 		if !slices.Contains(usualProbes, types.InstanceType(t.Name)) && !inZones(s.Zones[i], class.Status.Subnets) {
@@ -117,32 +120,44 @@ func choose(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, config instance
 		}
 		shape := instancetype.NewShape(t, s.Zones[i], config)
 		boots, ok := image.For(class.Status.AMIs, shape.Type.Requirements)
-		if !ok || shape.Refused != "" || pools != nil && !allowed(class, &shape, pools) {
+		if !ok || shape.Refused != "" {
+			continue
+		}
+		left := slices.DeleteFunc(slices.Clone(waiting), func(demands []requirement.Term) bool { return allows(demands, class, &shape) })
+		switch x := (probe{instanceType: types.InstanceType(t.Name), image: boots.ID}); {
+		case len(left) < len(waiting):
+			list, waiting = append(list, x), left
+		case !families[family] && (pools == nil || slices.ContainsFunc(pools, func(demands []requirement.Term) bool { return allows(demands, class, &shape) })):
+			further = append(further, x)
+		default:
 			continue
 		}
 		families[family] = true
-		out = append(out, probe{types.InstanceType(t.Name), boots.ID, len(out) > 0 && boots.ID != out[0].image})
-		if len(out) == most {
+		if len(waiting) == 0 && len(list)+len(further) > most {
 			break
 		}
 	}
-	return out
+	list = append(list, further...)
+	all = len(list) <= most
+	list = list[:min(most, len(list))]
+	for i := range list {
+		list[i].ownImage = list[i].image != list[0].image
+	}
+	return list, all
 }
 
-// allowed reports whether one of the pools allows a type in a zone in which the class has a subnet.
-func allowed(class *awsv1.EC2NodeClass, shape *instancetype.Shape, pools [][]requirement.Term) bool {
+// allows reports whether demands allow a type in a zone in which the class has a subnet.
+func allows(demands []requirement.Term, class *awsv1.EC2NodeClass, shape *instancetype.Shape) bool {
 	return slices.ContainsFunc(class.Status.Subnets, func(sub awsv1.Subnet) bool {
-		return slices.Contains(shape.Zones, sub.Zone) && slices.ContainsFunc(pools, func(demands []requirement.Term) bool {
-			return fleet.Allows(demands, &shape.Type, sub.Zone, sub.ZoneID)
-		})
+		return slices.Contains(shape.Zones, sub.Zone) && fleet.Allows(demands, &shape.Type, sub.Zone, sub.ZoneID)
 	})
 }
 
-// simplest is the order in which types are chosen for trials.
-func simplest(s *instancetype.Snapshot) []int {
+// simplest is the order in which types are chosen for trials. passed is the type that comes first, empty if none does.
+func simplest(s *instancetype.Snapshot, passed string) []int {
 	var usual, others []int
-	for _, name := range usualProbes {
-		if i, ok := s.Find(string(name)); ok {
+	for _, name := range append([]types.InstanceType{types.InstanceType(passed)}, usualProbes...) {
+		if i, ok := s.Find(string(name)); ok && !slices.Contains(usual, i) {
 			usual = append(usual, i)
 		}
 	}
@@ -163,14 +178,15 @@ func simplest(s *instancetype.Snapshot) []int {
 	return append(usual, others...)
 }
 
-// withEach makes a trial with one type after another until one is not refused for want of a permission, and puts that type first.
+// withEach makes a trial with one type after another until one is not refused, and puts that type first. What is not refused for the type
+// is not asked for with another.
 //
-// Errors: that of the trial that was the last; if all were refused, that of the first.
+// Errors: that of the trial that was the last; if all types were refused, that of the first.
 func withEach(probes []probe, try func(*probe) error) error {
 	var refused error
 	for i := range probes {
 		err := try(&probes[i])
-		if !awserr.LacksPermission(err) {
+		if !typeRefused(err) {
 			probes[0], probes[i] = probes[i], probes[0]
 			return err
 		}
@@ -180,6 +196,11 @@ func withEach(probes []probe, try func(*probe) error) error {
 		return awserr.Wrap("none of the instance types "+strings.Join(names(probes), ", ")+" may be launched", refused)
 	}
 	return refused
+}
+
+// typeRefused reports whether EC2 refuses to launch instances of a type and may allow those of another.
+func typeRefused(err error) bool {
+	return awserr.LacksPermission(err) && awserr.RefusesInstance(awserr.Message(err))
 }
 
 // names are the types of probes.

@@ -63,23 +63,36 @@ func forbid(s *awssim.Server, instanceTypes ...string) {
 	}
 }
 
+// manyTypes are of more families than are tried. Without x2gd, which comes last, they are those of manyFamilies.
+var manyTypes = []string{"m5.large", "m5.xlarge", "m6g.large", "m6i.large", "c5.large", "c5.xlarge", "c6i.large", "c6g.large", "r5.large", "x2gd.large"}
+
+// manyFamilies are more families than are tried, and patterns of all their types.
+func manyFamilies() (families, patterns []string) {
+	return []string{"m5", "m6g", "c5", "c6g", "c6i", "m6i", "r5"}, []string{"m5.*", "m6g.*", "c5.*", "c6g.*", "c6i.*", "m6i.*", "r5.*"}
+}
+
 // A policy may allow only the types that NodePools are made for.
 func TestAClassIsTriedWithTheTypesOfItsNodePools(t *testing.T) {
 	const family, zone = awsv1.LabelInstanceFamily, corev1.LabelTopologyZone
 	leaving := poolOf("default", family, "m6i")
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	many, forbidMany := manyFamilies()
 	for name, c := range map[string]struct {
 		pools     []karpv1.NodePool
 		forbidden []string
 		own       bool     // whether the class names a launch template
 		refused   []string // what the message says; empty if the class is ready
+		says      string   // what the message of a class that is ready says
 	}{
 		"a pool of what is allowed":                      {pools: []karpv1.NodePool{poolOf("default", family, "m6i")}, forbidden: []string{"m5.large"}},
 		"a pool of what is allowed, one of what is not":  {pools: []karpv1.NodePool{poolOf("default", family, "m5"), poolOf("default", family, "m6i")}, forbidden: []string{"m5.large", "m5.xlarge"}},
 		"a pool of both":                                 {pools: []karpv1.NodePool{poolOf("default", family, "m5", "m6i")}, forbidden: []string{"m5.large", "m5.xlarge"}},
 		"the other architecture alone":                   {pools: []karpv1.NodePool{poolOf("default", family, "m5", "m6g")}, forbidden: []string{"m5.large"}},
 		"nothing that the pool allows":                   {pools: []karpv1.NodePool{poolOf("default", family, "m6i", "c5")}, forbidden: []string{"m6i.large", "c5.large"}, refused: []string{"a trial of ec2:CreateFleet", "c5.large, m6i.large", "service control policy"}},
-		"none of the first three":                        {pools: []karpv1.NodePool{poolOf("default", family, "m5", "m6i", "m6g", "c5", "r5")}, forbidden: []string{"m5.*", "m6*", "c5.*"}, refused: []string{"m5.large, m6g.large, c5.large"}},
+		"the last of five families":                      {pools: []karpv1.NodePool{poolOf("default", family, "m5", "m6i", "m6g", "c5", "r5")}, forbidden: []string{"m5.*", "m6*", "c5.*"}},
+		"each of five families":                          {pools: []karpv1.NodePool{poolOf("default", family, "m5", "m6i", "m6g", "c5", "r5")}, forbidden: []string{"m5.*", "m6*", "c5.*", "r5.*"}, refused: []string{"m5.large, m6g.large, c5.large, m6i.large, r5.large"}},
+		"only what the last of three pools allows":       {pools: []karpv1.NodePool{poolOf("default", family, many...), poolOf("default", family, "m5", "c5"), poolOf("default", family, "x2gd")}, forbidden: forbidMany},
+		"only what the last of many families is":         {pools: []karpv1.NodePool{poolOf("default", family, append(many, "x2gd")...)}, forbidden: forbidMany, says: "none of the instance types m5.large, m6g.large, "},
 		"no pool":                                        {forbidden: []string{"m5.large"}, refused: []string{"a trial of ec2:CreateFleet", "dry run of CreateFleet for m5.large"}},
 		"a pool of another class":                        {pools: []karpv1.NodePool{poolOf("other", family, "m6i")}, forbidden: []string{"m5.large"}, refused: []string{"m5.large"}},
 		"a pool that is being deleted":                   {pools: []karpv1.NodePool{leaving}, forbidden: []string{"m5.large"}, refused: []string{"m5.large"}},
@@ -88,7 +101,7 @@ func TestAClassIsTriedWithTheTypesOfItsNodePools(t *testing.T) {
 		"a launch template of the user's":                {pools: []karpv1.NodePool{poolOf("default", family, "m5", "m6i")}, forbidden: []string{"m5.large", "m5.xlarge"}, own: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startSim(t, awssim.Options{})
+			s := startSim(t, awssim.Options{World: world.Options{Types: manyTypes}})
 			forbid(s, c.forbidden...)
 			p := newProvider(t, s, withPools(&c.pools))
 			ready(t, p)
@@ -101,6 +114,9 @@ func TestAClassIsTriedWithTheTypesOfItsNodePools(t *testing.T) {
 			f := found[awsv1.ConditionTypeValidationSucceeded]
 			if f.OK != (c.refused == nil) || f.Unknown {
 				t.Fatalf("got %+v", f)
+			}
+			if f.OK && ((f.Message == "") != (c.says == "") || !strings.Contains(f.Message, c.says)) {
+				t.Errorf("got %+v, want %q", f, c.says)
 			}
 			for _, words := range c.refused {
 				if !strings.Contains(f.Message, words) {
@@ -156,6 +172,50 @@ func TestOtherNodePoolsMakeNewTrialsOnce(t *testing.T) {
 	}
 }
 
+// A NodePool of what a policy forbids takes nothing from a class that works: the type that passed comes first, also of a later version of
+// the class and where it boots another image than the first type, and is tried alone.
+func TestTheTypeThatPassedIsTriedFirst(t *testing.T) {
+	for name, passed := range map[string]string{"the same image": "m6i", "another image": "m6g"} {
+		t.Run(name, func(t *testing.T) {
+			s := startSim(t, awssim.Options{})
+			forbid(s, "m5.*", "c5.*", "r5.*")
+			pools := []karpv1.NodePool{poolOf("default", awsv1.LabelInstanceFamily, "m5", passed)}
+			p, calls := newCountedProvider(t, s, withPools(&pools))
+			ready(t, p)
+			class := newClass(s)
+			resolve(t, p, class)
+			pools = append(pools, poolOf("default", awsv1.LabelInstanceFamily, "c5"), poolOf("default", awsv1.LabelInstanceFamily, "r5"))
+			class.Spec.Tags = map[string]string{"team": "shop"}
+			for i, most := range []int{1, 0, 0} {
+				calls.Reset()
+				resolve(t, p, class)
+				if got := calls.Of("CreateFleet"); got > most {
+					t.Errorf("resolved for the %d. time: %d trials of CreateFleet, want at most %d", i+1, got, most)
+				}
+			}
+		})
+	}
+}
+
+// Where a policy forbids every type that is tried and more are allowed, launches find the type that the policy allows.
+func TestLaunchesFindTheTypeThatAPolicyAllows(t *testing.T) {
+	s := startSim(t, awssim.Options{World: world.Options{Types: manyTypes}})
+	families, forbidden := manyFamilies()
+	forbid(s, forbidden...)
+	p, calls := newCountedProvider(t, s, withPools(&[]karpv1.NodePool{poolOf("default", awsv1.LabelInstanceFamily, append(families, "x2gd")...)}))
+	ready(t, p)
+	class := newClass(s)
+	resolve(t, p, class)
+	calls.Reset()
+	resolve(t, p, class)
+	if n := calls.Of("CreateFleet") + calls.Of("RunInstances"); n > 0 {
+		t.Errorf("%d trials at once again", n)
+	}
+	if _, err := p.Launch(t.Context(), newClaim(1, need(awsv1.LabelInstanceFamily, corev1.NodeSelectorOpIn, "x2gd")), class); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A verdict on a type that no pool may allow would end NodeClaims.
 func TestNothingIsSaidOfAClassWhileItIsNotKnownWhatPoolsAllow(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -183,6 +243,43 @@ func TestNothingIsSaidOfAClassWhileItIsNotKnownWhatPoolsAllow(t *testing.T) {
 			}
 			if calls.Of("RunInstances")+calls.Of("CreateFleet") > 0 {
 				t.Error("a trial was made all the same")
+			}
+		})
+	}
+}
+
+// A refusal is asked about again with another type only where it is of the type, and in another subnet only where it is of the subnet.
+func TestARefusalOfAllTypesIsAskedForOnce(t *testing.T) {
+	const mayNot = "User: arn:aws:sts::1:assumed-role/x/y is not authorized to perform: "
+	const because = " because no identity-based policy allows it"
+	for name, c := range map[string]struct {
+		message   string
+		own       bool
+		runs, per int // dry runs of RunInstances, and in how many of all subnets: 0 for one
+	}{
+		"a role":       {message: mayNot + "iam:PassRole on resource: arn:aws:iam::1:role/node" + because, runs: 1},
+		"tags":         {message: mayNot + "ec2:CreateTags on resource: arn:aws:ec2:us-east-1:1:instance/*" + because, runs: 1},
+		"encoded":      {message: "You are not authorized to perform this operation. Encoded authorization failure message: x", runs: 1},
+		"the subnets":  {message: mayNot + "ec2:RunInstances on resource: arn:aws:ec2:us-east-1:1:subnet/s-1" + because, runs: 1, per: 1},
+		"the types":    {message: mayNot + "ec2:RunInstances on resource: arn:aws:ec2:us-east-1:1:instance/*" + because, runs: 2},
+		"own template": {message: mayNot + "iam:PassRole on resource: arn:aws:iam::1:role/node" + because, own: true, runs: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startSim(t, awssim.Options{})
+			s.World.AddFault(world.Fault{Kind: world.FaultError, Service: "ec2", Operation: "RunInstances", Code: "UnauthorizedOperation", Status: 403, Message: c.message})
+			p, calls := newCountedProvider(t, s, withPools(&[]karpv1.NodePool{poolOf("default", awsv1.LabelInstanceFamily, "m5", "m6i")}))
+			ready(t, p)
+			class := newClass(s)
+			if c.own {
+				ownTemplate(t, s, "own", ownData(t, s, nil))
+				class = ownClass(s, "own")
+			}
+			r, found := findings(t, p, class)
+			if f := found[awsv1.ConditionTypeValidationSucceeded]; f.OK || f.Unknown || f.Reason != awsv1.ReasonRunInstancesAuthCheckFailed {
+				t.Errorf("got %+v", f)
+			}
+			if want := c.runs * max(1, c.per*len(r.Subnets)); calls.Of("RunInstances") != want || len(r.Subnets) < 2 {
+				t.Errorf("%d dry runs of RunInstances for %d subnets, want %d", calls.Of("RunInstances"), len(r.Subnets), want)
 			}
 		})
 	}

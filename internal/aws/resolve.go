@@ -129,7 +129,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	}
 	resolved := class.DeepCopy()
 	resolved.Status.SecurityGroups, resolved.Status.AMIs = r.SecurityGroups, r.AMIs
-	resolved.Status.Subnets, resolved.Status.InstanceProfile = r.Subnets, r.InstanceProfile
+	resolved.Status.Subnets, resolved.Status.InstanceProfile = p.networks.ForLaunches(r.Subnets), r.InstanceProfile
 	resolved.Status.PlacementGroup = r.PlacementGroup
 	cluster, err := p.clusterInput(ctx, class)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 		f.Unknown = awserr.Unanswered(err)
 		return f
 	}
-	probes, unknown := p.probes(ctx, resolved)
+	probes, all, unknown := p.probes(ctx, resolved)
 	template, err := p.probeTemplate(resolved, cluster, probes[0].image)
 	if err != nil {
 		reason := awsv1.ReasonSpecInvalid
@@ -155,7 +155,7 @@ func (p *Provider) validate(ctx context.Context, class *awsv1.EC2NodeClass, r *c
 	if unknown != nil {
 		return typesUnknown(class, unknown)
 	}
-	return p.dryRuns(ctx, resolved, template, probes)
+	return p.dryRuns(ctx, resolved, template, probes, all)
 }
 
 // typesUnknown is the finding while it is not known which types a class can be tried with.

@@ -1,12 +1,14 @@
 package aws_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
@@ -123,5 +125,40 @@ func TestAClaimThatMustBeInAZoneIsNotTurnedAwayForOthersWithMoreRoom(t *testing.
 	}
 	if m.Zone != nearly.Zone {
 		t.Errorf("it is in %s, not in %s", m.Zone, nearly.Zone)
+	}
+}
+
+// A class keeps the subnet of an Outpost that it selects, so that its nodes there do not drift, and neither trials nor launches use it
+// beside another of the zone.
+func TestNothingIsLaunchedOnAnOutpostBesideOtherSubnets(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	class := newClass(s)
+	class.Spec.SubnetSelectorTerms = nil
+	for _, v := range s.World.Subnets() {
+		class.Spec.SubnetSelectorTerms = append(class.Spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{ID: v.ID})
+	}
+	p := newProvider(t, s, nil)
+	ready(t, p)
+	first, err := p.Resolve(t.Context(), class)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outpost := first.Subnets[0] // has the most addresses
+	s.World.PutOnOutpost(outpost.ID, "arn:aws:outposts:us-east-1:123456789012:outpost/op-1")
+	s.World.AddFault(world.Fault{Kind: world.FaultError, Operation: "CreateFleet", Resource: outpost.ID, Code: "InvalidParameterValue", Status: 400})
+	p = newProvider(t, s, nil)
+	ready(t, p)
+	resolve(t, p, class)
+	if !slices.Contains(class.Status.Subnets, outpost) || len(class.Status.Subnets) != len(s.World.Subnets()) {
+		t.Errorf("the class has %v, want all subnets", class.Status.Subnets)
+	}
+	for _, left := range p.Subnets(class) {
+		if left.ID == outpost.ID {
+			t.Error("nodes are planned in the subnet of the Outpost")
+		}
+	}
+	m, err := p.Launch(t.Context(), newClaim(1, need(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, outpost.Zone)), class)
+	if err != nil || m.Zone != outpost.Zone || m.SubnetID == outpost.ID {
+		t.Errorf("launched %+v, %v", m, err)
 	}
 }

@@ -112,9 +112,9 @@ func (p *Provider) Types(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cat
 		return nil, &cloud.Error{Op: op, Class: cloud.Invalid, Reason: awsv1.ReasonSpecInvalid, Err: err}
 	}
 	grown := c.relearn(snapshot, learned)
-	prices, closed := p.prices.Table(), p.unavailable.Snapshot()
+	prices, closed, subnets := p.prices.Table(), p.unavailable.Snapshot(), p.networks.ForLaunches(class.Status.Subnets)
 	c.offer(offering.Input{
-		Subnets: class.Status.Subnets, Full: p.ledger.Full(class.Status.Subnets, demand(class, &group{}, p.ipv6())),
+		Subnets: subnets, Full: p.ledger.Full(subnets, demand(class, &group{}, p.ipv6())),
 		Demand: p.mostDemand(class), Prices: prices, Unavailable: closed, Reservations: p.reservationsOf(class),
 		Group: class.Status.PlacementGroup,
 	}, prices, p.ipv6(), grown)

@@ -33,7 +33,7 @@ func (p *Provider) launchFailed(f fleet.PoolError) {
 		p.groupClosed(f)
 		return
 	}
-	if f.ReservationID != "" && f.Class == cloud.Exhausted && f.Reason != awserr.ReasonInsufficientFreeAddresses {
+	if f.ReservationID != "" && f.Class == cloud.Exhausted && f.Reason != awserr.ReasonInsufficientFreeAddresses && !f.Forbidden() {
 		// The reservation has nothing to give. It says nothing of the pool, and no quota counts what is reserved.
 		p.held.Empty(f.ReservationID)
 		return

@@ -52,8 +52,8 @@ func offeringMeets(o *catalog.Offering, demands map[string][]requirement.Term) b
 		(o.Partition == 0 || admits(demands[awsv1.LabelPlacementGroupPartition], catalog.PartitionLabel(o.Partition)))
 }
 
-// Allows reports whether demands allow instances of a type in a zone. How instances are bought and placed is not looked at, nor what is
-// free now.
+// Allows reports whether demands allow instances of a type in a zone, in whatever capacity type, reservation or placement group. What is free
+// now does not matter.
 func Allows(demands []requirement.Term, t *catalog.Type, zone, zoneID string) bool {
 	of := byKey(demands)
 	if !admits(of[requirement.Zone], zone) || zoneID != "" && !admits(of[requirement.ZoneID], zoneID) {

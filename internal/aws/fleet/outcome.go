@@ -34,9 +34,10 @@ type PoolError struct {
 	Code, Message string
 }
 
-// Forbidden reports whether a policy does not let the controller launch from the pool; it may allow others.
+// Forbidden reports whether a policy does not let the controller launch from the pool; it may allow others. EC2 names a pool in every
+// refusal of a launch, also where a role or a subnet was refused and no pool can be had.
 func (f *PoolError) Forbidden() bool {
-	return f.InstanceType != "" && f.Reason == awserr.ReasonUnauthorized
+	return f.InstanceType != "" && f.Reason == awserr.ReasonUnauthorized && awserr.RefusesInstance(f.Message)
 }
 
 // instancesOf are the instances of a fleet, sorted by id.

@@ -34,6 +34,8 @@ type Resolver struct {
 	ledger  *Ledger
 	subnets memory[subnet]
 	groups  memory[group]
+	// outposts has the IDs of subnets of Outposts, which have few types and little capacity of their own. A subnet never becomes one.
+	outposts sync.Map
 }
 
 // NewResolver returns a Resolver. refresh is how long an answer on subnets is believed (SUBNET_REFRESH_INTERVAL); what is
@@ -50,8 +52,6 @@ type subnet struct {
 	awsv1.Subnet
 	vpc  string
 	free int
-	// outpost tells that it is a subnet of an Outpost, which has few types and little capacity of its own.
-	outpost bool
 }
 
 // group is a security group as EC2 describes it.

@@ -23,7 +23,8 @@ func (d described) DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, .
 	return &ec2.DescribeSubnetsOutput{Subnets: d.subnets}, nil
 }
 
-// A subnet of an Outpost is used only in zones where the class selects no other, and SubnetsReady says so.
+// A subnet of an Outpost is launched in only in zones where the class selects no other, and SubnetsReady says so. The class has it all the
+// same: nodes that run there have not drifted.
 func TestSubnetsOfOutpostsBesideOthers(t *testing.T) {
 	subnet := func(id, zone, outpost string) types.Subnet {
 		s := types.Subnet{SubnetId: &id, AvailabilityZone: &zone, AvailableIpAddressCount: new(int32(1000)), State: types.SubnetStateAvailable}
@@ -45,13 +46,16 @@ func TestSubnetsOfOutpostsBesideOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := NewResolver(described{subnets: tt.subnets}, NewLedger(nil), time.Minute, nil)
 			class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{SubnetSelectorTerms: []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"a": "b"}}}}}
-			got, finding := r.Subnets(t.Context(), class)
+			selected, finding := r.Subnets(t.Context(), class)
+			if len(selected) != len(tt.subnets) {
+				t.Errorf("the class has %v, want all %d subnets", selected, len(tt.subnets))
+			}
 			var ids []string
-			for _, s := range got {
+			for _, s := range r.ForLaunches(selected) {
 				ids = append(ids, s.ID)
 			}
 			if !slices.Equal(ids, tt.want) || !finding.OK || (finding.Message != "") != (tt.says != "") || !strings.HasSuffix(finding.Message, tt.says) {
-				t.Errorf("got %v, %+v; want %v and that %q is left out", ids, finding, tt.want, tt.says)
+				t.Errorf("got %v, %+v; want launches in %v and that %q is left out", ids, finding, tt.want, tt.says)
 			}
 		})
 	}

@@ -42,38 +42,47 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b subnet) int { return cmp.Or(cmp.Compare(b.free, a.free), strings.Compare(a.ID, b.ID)) })
-	all, note = withoutOutposts(all, note)
 	var out []awsv1.Subnet
 	for _, s := range all {
 		out = append(out, s.Subnet)
+	}
+	if left := r.leftOut(out); len(left) > 0 {
+		left = append([]string{note}, "not used for launches, as they are on an Outpost and the class selects other subnets in their zones: "+strings.Join(left, ", "))
+		note = strings.TrimPrefix(strings.Join(left, "; "), "; ")
 	}
 	return out, outcome(awsv1.ConditionTypeSubnetsReady, awsv1.ReasonSubnetsNotFound, len(out),
 		fmt.Sprintf("EC2NodeClass %s: spec.subnetSelectorTerms selects no subnet of this account and region; check ids and tags", class.Name), note, nil)
 }
 
-// withoutOutposts leaves out subnets of Outposts in zones where there is another: what an Outpost lacks would count as lacking in the
-// whole zone. note says which.
-func withoutOutposts(all []subnet, note string) ([]subnet, string) {
+// ForLaunches are those of a class's subnets that instances are launched in: all but those of Outposts in zones where there is another. What
+// an Outpost lacks would count as lacking in the whole zone. A subnet that was never described counts as one of the region.
+func (r *Resolver) ForLaunches(subnets []awsv1.Subnet) []awsv1.Subnet {
+	left := r.leftOut(subnets)
+	if len(left) == 0 {
+		return subnets
+	}
+	return slices.DeleteFunc(slices.Clone(subnets), func(s awsv1.Subnet) bool { return slices.Contains(left, s.ID) })
+}
+
+// leftOut are the IDs of subnets of Outposts in zones where there is another, sorted.
+func (r *Resolver) leftOut(subnets []awsv1.Subnet) []string {
 	regional := map[string]bool{}
-	for _, s := range all {
-		regional[s.Zone] = regional[s.Zone] || !s.outpost
+	var outposts []awsv1.Subnet
+	for _, s := range subnets {
+		if _, ok := r.outposts.Load(s.ID); ok {
+			outposts = append(outposts, s)
+		} else {
+			regional[s.Zone] = true
+		}
 	}
-	var left, out []string
-	if note != "" {
-		out = append(out, note)
-	}
-	all = slices.DeleteFunc(all, func(s subnet) bool {
-		without := s.outpost && regional[s.Zone]
-		if without {
+	var left []string
+	for _, s := range outposts {
+		if regional[s.Zone] {
 			left = append(left, s.ID)
 		}
-		return without
-	})
-	if len(left) > 0 {
-		slices.Sort(left)
-		out = append(out, "left out, as they are on an Outpost and the class selects other subnets in their zones: "+strings.Join(left, ", "))
 	}
-	return all, strings.Join(out, "; ")
+	slices.Sort(left)
+	return left
 }
 
 func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, error) {
@@ -88,10 +97,13 @@ func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, erro
 			if s.SubnetId == nil || s.AvailabilityZone == nil || s.State != "" && s.State != types.SubnetStateAvailable {
 				continue
 			}
+			if s.OutpostArn != nil && *s.OutpostArn != "" {
+				r.outposts.Store(*s.SubnetId, true)
+			}
 			out = append(out, subnet{
 				vpc:    aws.ToString(s.VpcId),
 				Subnet: awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: aws.ToString(s.AvailabilityZoneId)},
-				free:   int(aws.ToInt32(s.AvailableIpAddressCount)), outpost: aws.ToString(s.OutpostArn) != "",
+				free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
 			})
 		}
 	}

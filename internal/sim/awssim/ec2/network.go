@@ -35,6 +35,7 @@ type subnet struct {
 	DefaultForAz            bool      `xml:"defaultForAz"`
 	MapPublicIPOnLaunch     bool      `xml:"mapPublicIpOnLaunch"`
 	AssignIpv6              bool      `xml:"assignIpv6AddressOnCreation"`
+	OutpostARN              string    `xml:"outpostArn,omitempty"`
 	Tags                    []tagItem `xml:"tagSet>item"`
 }
 
@@ -68,7 +69,7 @@ func (s *service) describeSubnets(_ *wire.Request, in *describeSubnetsInput) (an
 		out.Subnets = append(out.Subnets, subnet{
 			SubnetID: v.ID, SubnetARN: s.arn("subnet/" + v.ID), OwnerID: s.world.Account(), State: "available", VpcID: v.VPCID,
 			CidrBlock: v.CIDR.String(), AvailableIPAddressCount: v.Free, AvailabilityZone: v.Zone, AvailabilityZoneID: v.ZoneID,
-			MapPublicIPOnLaunch: v.Public, Tags: tagItems(v.Tags),
+			MapPublicIPOnLaunch: v.Public, OutpostARN: v.OutpostARN, Tags: tagItems(v.Tags),
 		})
 	}
 	return out, nil

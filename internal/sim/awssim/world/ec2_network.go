@@ -29,7 +29,8 @@ type Subnet struct {
 	CIDR                    netip.Prefix
 	Public                  bool // new interfaces get a public address
 	Tags                    map[string]string
-	Free                    int // addresses that can still be given out
+	Free                    int    // addresses that can still be given out
+	OutpostARN              string // of the Outpost that the subnet is on, empty in the region
 
 	used map[uint32]struct{} // offsets from the start of the range
 	next uint32              // where the search for a free offset begins
@@ -203,6 +204,15 @@ func (w *World) AddSubnet(vpcID, zone, cidr string, public bool, tags map[string
 	s.Free = s.size()
 	w.ec2.net.subnets[s.ID] = s
 	return s.clone(), nil
+}
+
+// PutOnOutpost makes a subnet one of an Outpost.
+func (w *World) PutOnOutpost(subnetID, arn string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.ec2.net.subnets[subnetID]; s != nil {
+		s.OutpostARN = arn
+	}
 }
 
 // AddSecurityGroup makes a security group.
