@@ -356,11 +356,11 @@ func (r *run) finish(stopped bool) {
 	out.Interrupted = stopped && out.SimulatedSeconds < out.HorizonSeconds
 	out.Played, out.Partial = Hours(r.s.Start, out.Simulated()), r.s.Workload.Partial
 	w := r.pods
+	least := r.floors.sum(time.Since(r.begun), w.area())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	waits := w.waited()
 	t := &out.Totals
-	least := r.floors.sum(time.Since(r.begun), r.pods.area())
 	t.Bill, t.Floor = rounded(m.dollars, 1e4), rounded(least, 1e4)
 	switch {
 	case least > 0:

@@ -192,6 +192,22 @@ func TestEndedEarlyItSaysWhatThereIs(t *testing.T) {
 	}
 }
 
+func TestEndedInTheWarmUpItSaysWhatThereIs(t *testing.T) {
+	w, err := workload.Shape(workload.Steady, 5, 0, 200*time.Hour, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := runner()
+	r.Told = func(int, simulate.Progress) { cancel() }
+	s := specOf(t, w, 200*time.Hour, 1)
+	s.Warmup = 100 * time.Hour
+	if out, err := r.Run(ctx, []*simulate.Spec{s}); err != nil || out[0] == nil || !out[0].Interrupted || out[0].SimulatedSeconds > 60 {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
+
 func TestWhatIsRefusedIsSaid(t *testing.T) {
 	w, err := workload.Shape(workload.Steady, 5, 0, time.Hour, 1)
 	if err != nil {

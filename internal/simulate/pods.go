@@ -223,8 +223,10 @@ func (w *watcher) weighs() int64 {
 	return w.weight
 }
 
-// area is that weight over time since the last reset, times milliseconds. Callers hold mu.
+// area is that weight over time since the last reset, times milliseconds.
 func (w *watcher) area() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.weigh()
 	return w.weighed
 }

@@ -9,6 +9,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
 	"github.com/kerf-sh/kerf/internal/setup/changeplan"
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
@@ -47,6 +48,11 @@ func PoolsOf(name string, s *snapshot.Snapshot) (*File, error) {
 			t.Requirements = append(t.Requirements, karpv1.NodeSelectorRequirementWithMinValues{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: zones[t.NodeClassRef.Name]})
 		}
 		items = append(items, p)
+	}
+	for _, o := range s.NodeOverlays { // whoever reads the file says that they are left out
+		o = o.DeepCopy()
+		o.APIVersion, o.Kind = v1alpha1.GroupVersion.String(), "NodeOverlay"
+		items = append(items, o)
 	}
 	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	if err != nil {

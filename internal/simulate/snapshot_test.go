@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +53,27 @@ func TestASnapshotOfAnAuditCanBeSimulated(t *testing.T) {
 		if pods := w.Peak(0); pods != 10 { // of 18, 7 are of DaemonSets and 1 is Karpenter's
 			t.Errorf("%d pods", pods)
 		}
+	}
+}
+
+func TestNodeOverlaysOfASnapshotAreSaidToBeLeftOut(t *testing.T) {
+	s, err := snapshot.Read(strings.NewReader(`{"apiVersion":"v1","kind":"List","items":[
+		{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"a"},"spec":{"template":{"spec":{"nodeClassRef":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"a"},"requirements":[]}}}},
+		{"apiVersion":"karpenter.k8s.aws/v1","kind":"EC2NodeClass","metadata":{"name":"a"}},
+		{"apiVersion":"karpenter.sh/v1alpha1","kind":"NodeOverlay","metadata":{"name":"dear"},"spec":{"priceAdjustment":"+50%"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := PoolsOf("cluster.json", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Configure("", []File{*file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := fmt.Sprint(c.Notes); !strings.Contains(all, "left out") || !strings.Contains(all, "dear") {
+		t.Errorf("notes: %s", all)
 	}
 }
 
