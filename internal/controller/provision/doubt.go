@@ -98,12 +98,17 @@ func (d *doubts) split(pods []*cluster.Pod, now time.Time) parted {
 	for _, pod := range pods {
 		waits[pod.UID] = true
 	}
+	for _, x := range d.of {
+		if x.trial != "" && !waits[x.trial] && (d.reserved == nil || !d.reserved(types.UID(x.trial))) {
+			x.trial = "" // it ran, or is gone
+		}
+	}
 	var p parted
 	for _, pod := range pods {
 		x := d.of[pod.Class.ID]
 		// What runs on a node that is going has been put somewhere before, and has no time to wait.
 		if x != nil && x.missed >= doubted && x.trial != pod.UID && pod.Node == "" {
-			if now.Before(x.until) || x.trial != "" && (waits[x.trial] || d.reserved != nil && d.reserved(types.UID(x.trial))) {
+			if now.Before(x.until) || x.trial != "" {
 				p.out = append(p.out, pod)
 				continue
 			}
