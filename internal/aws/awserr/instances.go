@@ -3,6 +3,7 @@ package awserr
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	smithy "github.com/aws/smithy-go"
@@ -28,10 +29,11 @@ func Forbids(message string) bool {
 	return strings.Contains(message, "explicit deny") || strings.Contains(message, "service control policy") || lackPattern.MatchString(message)
 }
 
-// RefusesSubnet reports whether a refusal is of a subnet, so that another may be allowed.
+// RefusesSubnet reports whether a refusal is of a subnet, or of what an instance has in the subnet's zone, so that another may be
+// allowed: policies name zones, subnets and networks also as conditions for network interfaces and volumes.
 func RefusesSubnet(message string) bool {
 	resource := resourcePattern.FindStringSubmatch(message)
-	return resource != nil && strings.Contains(resource[1], ":subnet/")
+	return resource != nil && slices.ContainsFunc([]string{":subnet/", ":network-interface/", ":volume/"}, func(of string) bool { return strings.Contains(resource[1], of) })
 }
 
 // Message is what the service said, empty when it did not answer.

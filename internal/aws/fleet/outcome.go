@@ -35,7 +35,7 @@ type PoolError struct {
 }
 
 // Forbidden reports whether a policy does not let the controller launch from the pool; it may allow others. EC2 names a pool in every
-// refusal of a launch, also where a role or a subnet was refused and no pool can be had.
+// refusal of a launch, also where a role or a subnet was refused and no pool can be launched from.
 func (f *PoolError) Forbidden() bool {
 	return f.InstanceType != "" && f.Reason == awserr.ReasonUnauthorized && awserr.RefusesInstance(f.Message)
 }
