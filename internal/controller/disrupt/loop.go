@@ -35,7 +35,7 @@ const (
 )
 
 // Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
-// newest snapshot whenever something has changed, lets what it finds ripen, and hands commands to the queue.
+// newest snapshot whenever something has changed, confirms what it finds, and hands commands to the queue.
 type Loop struct {
 	Client  client.Client
 	Queue   *Queue
@@ -65,7 +65,7 @@ type Loop struct {
 	reporter     *reporter
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
-	turned       bool              // every start of a set has had its turn, or a set was found
+	turned       bool              // every start of a set has had its turn, or a set was found from the first on
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 

@@ -28,7 +28,7 @@ type decided struct {
 	problem  Problem
 	cluster  pack.Problem
 	decision *Decision
-	// littleUsed are the nodes whose Soon counts for moves (Move.Onto).
+	// underutilizedTargets are the nodes whose Soon counts for moves (Move.Onto).
 	underutilizedTargets map[string]bool
 }
 
