@@ -169,7 +169,7 @@ func (c *Cache) dateNomination(e, old *entry) {
 	to := e.obj.Status.NominatedNodeName
 	switch {
 	case to == "" || e.obj.Spec.NodeName != "":
-	case old != nil && old.obj.Status.NominatedNodeName == to:
+	case old != nil && old.obj.Status.NominatedNodeName == to && old.obj.Spec.NodeName == "":
 		e.nominated = old.nominated
 	default:
 		e.nominated = c.now()
