@@ -48,9 +48,5 @@ func (c *call) named(failures []PoolError) []PoolError {
 
 // closesSomething reports whether a failure names a pool or a subnet, or is of all pools of a capacity type.
 func closesSomething(f PoolError) bool {
-	switch f.Reason {
-	case awserr.ReasonSpotSLRCreationFailed, awserr.ReasonFleetQuotaExceeded, awserr.ReasonVCPULimitExceeded, awserr.ReasonSpotQuotaExceeded:
-		return true
-	}
-	return f.InstanceType != "" || f.SubnetID != ""
+	return f.InstanceType != "" || f.SubnetID != "" || f.Reason == awserr.ReasonSpotSLRCreationFailed || f.Quota().Name != ""
 }
