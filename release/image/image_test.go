@@ -232,7 +232,7 @@ func run(t *testing.T, cluster *local.Cluster) {
 	}
 	unpack(t, i, folder)
 	v, err := manifests.Defaults().With(map[string]any{
-		"settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"}, "controller": map[string]any{"metrics": map[string]any{"port": 0}, "healthProbe": map[string]any{"port": 0}},
+		"settings": map[string]any{"clusterName": "demo", "interruptionQueue": "demo"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +242,8 @@ func run(t *testing.T, cluster *local.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := slices.Concat(config.Config.Env, shipped)
+	// A pod has its ports to itself; here others may have them, and none asks.
+	env := slices.Concat(config.Config.Env, shipped, []string{"METRICS_PORT=0", "HEALTH_PROBE_PORT=0"})
 	for _, pair := range cluster.Simulator.EnvFor(cluster.ControllerKey()) {
 		if name, path, _ := strings.Cut(pair, "="); name == "AWS_CA_BUNDLE" {
 			bring(t, path, filepath.Join(folder, "aws-ca.pem"))
