@@ -130,6 +130,9 @@ func observed(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEvent, now 
 	at, ever := consolidatableAt(claim, pool, lastPodEvent)
 	may := ever && !now.Before(at)
 	told := claim.StatusConditions().IsTrue(karpv1.ConditionTypeConsolidatable)
+	if told && ever && at.Sub(now) <= quiet {
+		may = true // what is back in a moment is not taken away: where consolidateAfter is 0s each pod would be two writes
+	}
 	late := lastPodEvent.Sub(claim.Status.LastPodEventTime.Time) >= between(pool)
 	if may == told && !late {
 		return nil, at

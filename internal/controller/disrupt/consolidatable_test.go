@@ -22,17 +22,19 @@ func TestWhatIsWrittenAboutConsolidation(t *testing.T) {
 		now           time.Duration
 		want          string // "" nothing, else what the claim says then
 	}{
-		"never":                                   {nil, 0, -1, false, time.Hour, "event"},
-		"never, and it once was":                  {nil, -1, -1, true, time.Hour, "gone"},
-		"too soon after a pod":                    {new(time.Hour), time.Second, -1, false, time.Minute, "event"},
-		"long enough after a pod":                 {new(time.Minute), time.Second, time.Second, false, 2 * time.Minute, "true"},
-		"it is told already":                      {new(time.Minute), time.Second, time.Second, true, 2 * time.Minute, ""},
-		"a pod came, and it was told":             {new(time.Minute), 2 * time.Minute, time.Second, true, 3*time.Minute - 1, "gone, event"},
-		"no pod has come yet and it is young":     {new(time.Duration(0)), -1, -1, false, youth - 1, ""},
-		"no pod has come and it is old enough":    {new(time.Duration(0)), -1, -1, false, youth, "true"},
-		"a pod a moment ago, and it may at once":  {new(time.Duration(0)), time.Minute, -1, false, time.Minute + quiet, "true, event"},
-		"an event soon after one that is written": {new(time.Duration(0)), time.Minute + 5*time.Second, time.Minute, true, 2 * time.Minute, ""},
-		"a new leader trusts what is written":     {new(time.Hour), -1, time.Minute, false, 30 * time.Minute, ""},
+		"never":                                     {nil, 0, -1, false, time.Hour, "event"},
+		"never, and it once was":                    {nil, -1, -1, true, time.Hour, "gone"},
+		"too soon after a pod":                      {new(time.Hour), time.Second, -1, false, time.Minute, "event"},
+		"long enough after a pod":                   {new(time.Minute), time.Second, time.Second, false, 2 * time.Minute, "true"},
+		"it is told already":                        {new(time.Minute), time.Second, time.Second, true, 2 * time.Minute, ""},
+		"a pod came, and it was told":               {new(time.Minute), 2 * time.Minute, time.Second, true, 2*time.Minute + 30*time.Second, "gone, event"},
+		"no pod has come yet and it is young":       {new(time.Duration(0)), -1, -1, false, youth - 1, ""},
+		"no pod has come and it is old enough":      {new(time.Duration(0)), -1, -1, false, youth, "true"},
+		"a pod a moment ago, and it may at once":    {new(time.Duration(0)), time.Minute, -1, false, time.Minute + quiet, "true, event"},
+		"a pod came a moment ago, as it often does": {new(time.Duration(0)), time.Minute + 5*time.Second, time.Minute, true, time.Minute + 5*time.Second, ""},
+		"a pod came a moment ago, after long":       {new(time.Duration(0)), 2 * time.Minute, time.Minute, true, 2 * time.Minute, "true, event"},
+		"an event soon after one that is written":   {new(time.Duration(0)), time.Minute + 5*time.Second, time.Minute, true, 2 * time.Minute, ""},
+		"a new leader trusts what is written":       {new(time.Hour), -1, time.Minute, false, 30 * time.Minute, ""},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			pool, claim := &karpv1.NodePool{}, &karpv1.NodeClaim{}
