@@ -46,7 +46,8 @@ func (d *deps) loops(ctx context.Context) error {
 	queue, consolidation, drifted := d.disruption()
 	drains := &terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}
 	view := d.newOverview(queue, consolidation, drifted, drains)
-	provisioner := d.provisioner(consolidation, view)
+	fixed, settle := d.staticPools()
+	provisioner := d.provisioner(consolidation, view, settle)
 
 	// What AWS tells, and what the adapter keeps up.
 	errs := []error{
@@ -68,7 +69,7 @@ func (d *deps) loops(ctx context.Context) error {
 		d.launches(health, workers),
 		tagging.New(d.GetClient(), d.cloud("nodeclaim.tagging"), d.ClusterName, d.metrics, d.logger("nodeclaim.tagging"), d.clock()).Register(d.Manager),
 		(&daemon.Controller{Client: d.GetClient(), State: d.cache, Recorder: obs.NewRecorder(d.events, daemon.Repeat, time.Now), Metrics: d.metrics, Log: d.logger("pod.daemon")}).Register(d.Manager),
-		d.staticPools(),
+		d.Add(fixed),
 	)
 	if d.FeatureGates.NodeOverlay {
 		errs = append(errs, d.nodeOverlays(provisioner.Trigger))
@@ -144,14 +145,16 @@ func (d *deps) launches(health *nodepool.Health, workers int) error {
 	}).Register(d.Manager, workers)
 }
 
-// staticPools keeps the number of nodes of static NodePools, or says that they are left alone.
-func (d *deps) staticPools() error {
+// staticPools keeps the number of nodes of static NodePools, or says that they are left alone. settle has it launch what they lack; nil
+// where they are left alone.
+func (d *deps) staticPools() (loop manager.Runnable, settle func(context.Context)) {
 	if d.shop == nil {
-		return d.Add(&static.Ignored{State: d.cache, Recorder: d.events, Metrics: d.metrics, Log: d.logger("static.provisioning"), Clock: d.clock()})
+		return &static.Ignored{State: d.cache, Recorder: d.events, Metrics: d.metrics, Log: d.logger("static.provisioning"), Clock: d.clock()}, nil
 	}
-	return d.Add(static.New(static.Options{
+	keeper := static.New(static.Options{
 		Client: d.GetClient(), State: d.cache, Shop: d.shop, Launcher: d.applier, Synced: d.synced, Recorder: d.events, Metrics: d.metrics, Log: d.logger("static.provisioning"), Clock: d.clock(),
-	}))
+	})
+	return keeper, keeper.Settle
 }
 
 // garbageCollection makes instances and NodeClaims agree.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/controller/disrupt"
@@ -11,11 +12,11 @@ import (
 )
 
 // provisioner makes the loop that decides where pods go. Its decisions are kept together with the last one of consolidation, which
-// learns what was launched for whom.
-func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview) *provision.Controller {
+// learns what was launched for whom. settle launches what static NodePools lack; it may be nil.
+func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview, settle func(context.Context)) *provision.Controller {
 	owners := &provision.Owners{Reader: d.GetAPIReader(), Settled: d.cache.Settled, Now: time.Now}
 	return provision.New(provision.Options{
-		State: d.cache, Types: d.cloud("provisioner"), Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
+		State: d.cache, Types: d.cloud("provisioner"), Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, First: settle, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
 		Missing: owners.Missing, Reserved: d.cache.Reserved, WholeBatches: !d.EarlyBatches, PriceBound: d.LaunchPriceBound,
 		Pack:    PackOptions(d.Settings),
 		Retry:   d.provider.Retry,

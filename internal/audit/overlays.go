@@ -9,8 +9,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// nodeOverlays takes in the NodeOverlays that the controller of the cluster uses: those that it says are ready. It says nothing of any
-// while its feature gate NodeOverlay is off. notes name the others.
+// nodeOverlays takes in the NodeOverlays that the controller of the cluster uses: those that it says are ready. While its feature
+// gate NodeOverlay is off it says nothing of new ones, and those that were ready before stay so. notes name the others.
 func (m *market) nodeOverlays(list []*v1alpha1.NodeOverlay) (notes []string) {
 	var refused, unread []string
 	for _, o := range list {

@@ -30,6 +30,7 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	if err := p.usable(class); err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
+	p.networks.Know(ctx, class)
 	types, err := p.shown(ctx, claim, class)
 	if err != nil {
 		return nil, awserr.Wrap(op, err)

@@ -48,7 +48,7 @@ var usualProbes = []types.InstanceType{types.InstanceTypeM5Large, types.Instance
 // reference the class say which: a policy may allow no others. Without such NodePools, and where they allow nothing that the class can
 // run, it is one type of all. The type that passed last comes first, then ordinary types, then the smallest; those with accelerators, whose
 // images ask for more of the disk than others, last. The image is the type's: those of a class are for several architectures, in no order
-// of theirs. all tells that NodePools allow no other families.
+// of theirs. all tells that NodePools allow no other families, nor larger sizes of these where none was chosen.
 //
 // Errors: the NodePools or the types that they allow are not known.
 func (p *Provider) probes(ctx context.Context, class *awsv1.EC2NodeClass) (list []probe, all bool, err error) {
@@ -104,30 +104,41 @@ func (p *Provider) poolDemands(ctx context.Context, class *awsv1.EC2NodeClass) (
 }
 
 // choose takes the first types of an order that the class can run and one of the pools allows: one for each pool, then one of each
-// further family, up to most. all tells that there are no more families. All types are allowed where pools is nil.
+// further family, then the largest of these families, up to most: a policy may forbid small sizes. all tells that there are no more
+// families, and that a larger size was taken if there is one. All types are allowed where pools is nil, and sizes do not count then.
 func choose(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, config instancetype.Config, order []int, pools [][]requirement.Term, most int) (list []probe, all bool) {
 	var further []probe
-	families := map[string]bool{}
+	families, larger := map[string]bool{}, false
 	waiting := slices.Clone(pools) // pools for which no type was taken yet
-	for _, i := range order {
+	runs := func(i int) (x probe, shape instancetype.Shape, ok bool) {
 		t := &s.Types[i]
-		family, _ := ec2facts.SplitName(t.Name)
-		if g := class.Status.PlacementGroup; families[family] && len(waiting) == 0 || g != nil && !slices.Contains(t.PlacementStrategies, g.Strategy) {
-			continue
+		if g := class.Status.PlacementGroup; g != nil && !slices.Contains(t.PlacementStrategies, g.Strategy) {
+			return x, shape, false
 		}
 		if !slices.Contains(usualProbes, types.InstanceType(t.Name)) && !inZones(s.Zones[i], class.Status.Subnets) {
+			return x, shape, false
+		}
+		shape = instancetype.NewShape(t, s.Zones[i], config)
+		boots, ok := image.For(class.Status.AMIs, shape.Type.Requirements)
+		return probe{instanceType: types.InstanceType(t.Name), image: boots.ID}, shape, ok && shape.Refused == ""
+	}
+	allowed := func(shape *instancetype.Shape) bool {
+		return pools == nil || slices.ContainsFunc(pools, func(demands []requirement.Term) bool { return allows(demands, class, shape) })
+	}
+	for _, i := range order {
+		family, _ := ec2facts.SplitName(s.Types[i].Name)
+		if families[family] && len(waiting) == 0 {
 			continue
 		}
-		shape := instancetype.NewShape(t, s.Zones[i], config)
-		boots, ok := image.For(class.Status.AMIs, shape.Type.Requirements)
-		if !ok || shape.Refused != "" {
+		x, shape, ok := runs(i)
+		if !ok {
 			continue
 		}
 		left := slices.DeleteFunc(slices.Clone(waiting), func(demands []requirement.Term) bool { return allows(demands, class, &shape) })
-		switch x := (probe{instanceType: types.InstanceType(t.Name), image: boots.ID}); {
+		switch {
 		case len(left) < len(waiting):
 			list, waiting = append(list, x), left
-		case !families[family] && (pools == nil || slices.ContainsFunc(pools, func(demands []requirement.Term) bool { return allows(demands, class, &shape) })):
+		case !families[family] && allowed(&shape):
 			further = append(further, x)
 		default:
 			continue
@@ -139,6 +150,21 @@ func choose(class *awsv1.EC2NodeClass, s *instancetype.Snapshot, config instance
 	}
 	list = append(list, further...)
 	all = len(list) <= most
+	for k := len(order) - 1; k >= 0 && all && pools != nil; k-- {
+		t := &s.Types[order[k]]
+		family, _ := ec2facts.SplitName(t.Name)
+		if !families[family] || t.BareMetal || slices.ContainsFunc(list, func(x probe) bool { return string(x.instanceType) == t.Name }) {
+			continue
+		}
+		if x, shape, ok := runs(order[k]); ok && allowed(&shape) {
+			families[family] = false // its largest is taken
+			if len(list) == most {
+				all = larger
+				break
+			}
+			list, larger = append(list, x), true
+		}
+	}
 	list = list[:min(most, len(list))]
 	for i := range list {
 		list[i].ownImage = list[i].image != list[0].image

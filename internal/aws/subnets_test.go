@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/aws/offering"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
@@ -129,7 +130,7 @@ func TestAClaimThatMustBeInAZoneIsNotTurnedAwayForOthersWithMoreRoom(t *testing.
 }
 
 // A class keeps the subnet of an Outpost that it selects, so that its nodes there do not drift, and neither trials nor launches use it
-// beside another of the zone.
+// beside another of the zone, not even those of a new process that has not resolved the class yet.
 func TestNothingIsLaunchedOnAnOutpostBesideOtherSubnets(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	class := newClass(s)
@@ -157,8 +158,12 @@ func TestNothingIsLaunchedOnAnOutpostBesideOtherSubnets(t *testing.T) {
 			t.Error("nodes are planned in the subnet of the Outpost")
 		}
 	}
-	m, err := p.Launch(t.Context(), newClaim(1, need(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, outpost.Zone)), class)
-	if err != nil || m.Zone != outpost.Zone || m.SubnetID == outpost.ID {
-		t.Errorf("launched %+v, %v", m, err)
+	next := newProvider(t, s, nil)
+	ready(t, next)
+	for i, p := range []*aws.Provider{p, next} {
+		m, err := p.Launch(t.Context(), newClaim(1+i, need(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, outpost.Zone)), class)
+		if err != nil || m.Zone != outpost.Zone || m.SubnetID == outpost.ID {
+			t.Errorf("process %d launched %+v, %v", i, m, err)
+		}
 	}
 }

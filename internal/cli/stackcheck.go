@@ -31,6 +31,7 @@ type stackCheck struct {
 	parameters []string
 	live       bool
 	fix, whole bool
+	takeOut    bool
 	output     form
 	profile    string
 	notices    io.Writer // what is no answer and no problem
@@ -50,7 +51,8 @@ another role. Rules are tried with sample events, the queue's and the key's poli
 
 --fix prints what fixes it in place of the report: for a template a template with the resources to change or add, under the
 same logical IDs; for a plan Terraform blocks under the same addresses; for policies the policies; for an account a shell
-script of aws commands that change what is there in place, to read and then to run. With --whole a template is printed whole,
+script of aws commands that change what is there in place, to read and then to run. Where an account seems to be made with
+options that are not given, no script is printed: give them, or --take-out. With --whole a template is printed whole,
 with the resources in their places, ready to deploy. What --fix cannot fix is said on standard error.`,
 		Example: `  kerf stack check cloudformation.yaml --parameter ClusterName=demo --compat v1.0
   kerf stack check cloudformation.yaml --cluster-name demo --fix           # what is to change
@@ -89,6 +91,7 @@ with the resources in their places, ready to deploy. What --fix cannot fix is sa
 	f.BoolVar(&s.live, "live", false, "check the account of the SDK's settings (AWS_PROFILE and others) in --region, else in theirs (AWS_REGION)")
 	f.BoolVar(&s.fix, "fix", false, "print what fixes it")
 	f.BoolVar(&s.whole, "whole", false, "with --fix: print all of the template, fixed")
+	f.BoolVar(&s.takeOut, "take-out", false, "with --live --fix: take out what the account has for options that are not given")
 	s.output.register(c, check.Report{}, checkFormats...)
 	s.output.paint = checkPaint
 	f.StringVar(&s.hints.Queue, "queue", "", "interruption queue, by name, ARN or URL (default: the one that the rules send to)")
@@ -122,6 +125,8 @@ func (s *stackCheck) checkFlags(f *pflag.FlagSet) error {
 		return &usageError{errors.New("--whole goes with --fix")}
 	case s.whole && s.live:
 		return &usageError{errors.New("--whole is for a template that is given; with --live there is none")}
+	case s.takeOut && !(s.live && s.fix):
+		return &usageError{errors.New("--take-out goes with --live --fix")}
 	case s.fix && f.Changed("output"):
 		return &usageError{errors.New("--fix prints what fixes it in place of the report, and so -o has nothing to do")}
 	}
@@ -262,10 +267,18 @@ func (s *stackCheck) printFix(found *awssetup.Setup, kind setupfile.Kind, data [
 	if err != nil {
 		return &usageError{err}
 	}
+	var flags []string
+	if fixed.Changed {
+		flags = check.Unasked(found, kind, o)
+	}
+	if s.live && !s.takeOut && len(flags) > 0 {
+		// The script is run against what works now.
+		return &usageError{fmt.Errorf("%s seems to be made with %s: give these options, too; with --take-out the script takes out what they give", found.Source, strings.Join(flags, " "))}
+	}
 	if err := writeTo(out, s.output.file, fixed.Text); err != nil {
 		return err
 	}
-	if flags := check.Unasked(found, kind, o); fixed.Changed && len(flags) > 0 {
+	if len(flags) > 0 {
 		fmt.Fprintf(s.notices, "kerf: it seems to be made with %s; what these give is taken out unless they are given here, too\n", strings.Join(flags, " "))
 	}
 	if !fixed.Changed && len(fixed.Left) == 0 {

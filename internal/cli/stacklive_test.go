@@ -322,3 +322,31 @@ func TestWhatIsBrokenInAnAccountIsMendedInPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestTheScriptForAnAccountTakesNothingOutUnasked deploys a stack with an option that the check is not given.
+func TestTheScriptForAnAccountTakesNothingOutUnasked(t *testing.T) {
+	a := newLiveAccount(t)
+	flags := []string{"--cluster-name", "demo", "--controller", "pod-identity", "--access-entry", "EC2_LINUX"}
+	code, template, errs := runStack(append([]string{"cloudformation", "--launch-templates"}, flags...)...)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	a.deploy(t, template)
+	for name, c := range map[string]struct {
+		args  []string
+		code  int
+		drops bool
+		says  string
+	}{
+		"left out":            {nil, 2, false, "seems to be made with --launch-templates: give these options, too"},
+		"given":               {[]string{"--launch-templates"}, 0, false, "nothing has to be fixed"},
+		"left out on purpose": {[]string{"--take-out"}, 0, true, "made with --launch-templates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, script, errs := runStack(append(append([]string{"check", "--live", "--fix"}, c.args...), flags...)...)
+			if code != c.code || (script != "") != c.drops || !strings.Contains(unwrapped(errs), c.says) {
+				t.Errorf("exit code %d, want %d\n%s%s", code, c.code, script, errs)
+			}
+		})
+	}
+}

@@ -77,8 +77,8 @@ type Settings struct {
 	AMIRefreshInterval      time.Duration
 	SubnetRefreshInterval   time.Duration
 
-	// LaunchTimeout and RegistrationTimeout bound the time from the creation of a NodeClaim, or from when a process that takes over
-	// tries it first, to launch, and from launch to the node's registration (Kerf's own flags; the defaults are those that users of the v1 API know).
+	// LaunchTimeout and RegistrationTimeout bound the time from the creation of a NodeClaim, or from its first try where a process takes
+	// it over untried, to launch, and from launch to the node's registration (Kerf's own flags; the defaults are those that users of the v1 API know).
 	LaunchTimeout       time.Duration
 	RegistrationTimeout time.Duration
 

@@ -34,8 +34,8 @@ type Resolver struct {
 	ledger  *Ledger
 	subnets memory[subnet]
 	groups  memory[group]
-	// outposts has the IDs of subnets of Outposts, which have few types and little capacity of their own. A subnet never becomes one.
-	outposts sync.Map
+	// described has, by ID, whether a subnet is one of an Outpost, which has few types and little capacity of its own. That never changes.
+	described sync.Map
 }
 
 // NewResolver returns a Resolver. refresh is how long an answer on subnets is believed (SUBNET_REFRESH_INTERVAL); what is

@@ -54,6 +54,14 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 		fmt.Sprintf("EC2NodeClass %s: spec.subnetSelectorTerms selects no subnet of this account and region; check ids and tags", class.Name), note, nil)
 }
 
+// Know describes the class's subnets if one of its status has not been described by this process, which has taken over from another:
+// the status does not say which are on Outposts. What can't be described now counts as ForLaunches says.
+func (r *Resolver) Know(ctx context.Context, class *awsv1.EC2NodeClass) {
+	if slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { _, ok := r.described.Load(s.ID); return !ok }) {
+		_, _ = r.Subnets(ctx, class)
+	}
+}
+
 // ForLaunches are those of a class's subnets that instances are launched in: all but those of Outposts in zones where there is another. What
 // an Outpost lacks would count as lacking in the whole zone. A subnet that was never described counts as one of the region.
 func (r *Resolver) ForLaunches(subnets []awsv1.Subnet) []awsv1.Subnet {
@@ -69,7 +77,7 @@ func (r *Resolver) leftOut(subnets []awsv1.Subnet) []string {
 	regional := map[string]bool{}
 	var outposts []awsv1.Subnet
 	for _, s := range subnets {
-		if _, ok := r.outposts.Load(s.ID); ok {
+		if outpost, _ := r.described.Load(s.ID); outpost == true {
 			outposts = append(outposts, s)
 		} else {
 			regional[s.Zone] = true
@@ -97,9 +105,7 @@ func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, erro
 			if s.SubnetId == nil || s.AvailabilityZone == nil || s.State != "" && s.State != types.SubnetStateAvailable {
 				continue
 			}
-			if s.OutpostArn != nil && *s.OutpostArn != "" {
-				r.outposts.Store(*s.SubnetId, true)
-			}
+			r.described.Store(*s.SubnetId, aws.ToString(s.OutpostArn) != "")
 			out = append(out, subnet{
 				vpc:    aws.ToString(s.VpcId),
 				Subnet: awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: aws.ToString(s.AvailabilityZoneId)},

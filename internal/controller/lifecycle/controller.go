@@ -75,8 +75,8 @@ type memory struct {
 	priced bool
 	// told is true once it is in the log that instance was launched.
 	told bool
-	// begun is when this process first tried to launch it.
-	begun time.Time
+	// begun is when this process first tried to launch it. since is from when its launch timeout counts.
+	begun, since time.Time
 	// launching is a launch that was begun and whose outcome has not been taken yet.
 	launching *launching
 	// written is the resource version of the last write.
@@ -222,9 +222,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 	conditions.Initialize()
 	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
 		known := c.remember(claim)
-		if known.begun.IsZero() {
-			known.begun = c.Clock.Now()
-		}
+		known.begin(claim, c.Clock.Now())
 		if wait := known.retryAt.Sub(c.Clock.Now()); wait > 0 {
 			// An event, even that of our own status write, must not cut the pause between two tries short.
 			return outcome{after: wait, deleted: c.expired(ctx, claim)}, nil

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/api/status"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -18,14 +19,28 @@ import (
 
 func asCloud(err error) (*cloud.Error, bool) { return errors.AsType[*cloud.Error](err) }
 
-// deadline is when the claim is given up, if it still waits for a step that has one. A claim that another process left
-// without an instance has the whole time to launch.
+// begin notes that this process tries to launch the claim, the first time it is called. A claim that no process has tried has
+// the whole launch timeout from now. That of a claim that another process has tried in vain goes on: it counts from the claim's
+// creation, or controllers that restart more often than the timeout would never give it up.
+func (m *memory) begin(claim *karpv1.NodeClaim, now time.Time) {
+	if !m.begun.IsZero() {
+		return
+	}
+	m.begun, m.since = now, now
+	if claim.StatusConditions().Get(karpv1.ConditionTypeLaunched).Reason != status.ReasonAwaitingReconciliation {
+		m.since = claim.CreationTimestamp.Time
+	}
+}
+
+// deadline is when the claim is given up, if it still waits for a step that has one. The first launch that this process asks for
+// has the whole time to be answered, however old the claim: an instance that is terminated at once serves nobody.
 func (c *Controller) deadline(claim *karpv1.NodeClaim) (time.Time, bool) {
 	conditions := claim.StatusConditions()
 	if launched := conditions.Get(karpv1.ConditionTypeLaunched); !launched.IsTrue() {
-		from := claim.CreationTimestamp.Time
-		if begun := c.remember(claim).begun; begun.After(from) {
-			from = begun
+		known := c.remember(claim)
+		from := known.since
+		if known.launching != nil && known.failures == 0 {
+			from = known.begun
 		}
 		return from.Add(c.LaunchTimeout), true
 	} else if !conditions.IsTrue(karpv1.ConditionTypeRegistered) {

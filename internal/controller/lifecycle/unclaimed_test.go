@@ -31,12 +31,16 @@ import (
 type dealer struct {
 	cloud.Provider
 	meanwhile  func()
-	deaf       int // terminations that fail first
+	refuses    error // what launches end with
+	deaf       int   // terminations that fail first
 	terminated []string
 }
 
 func (d *dealer) Launch(context.Context, *karpv1.NodeClaim, *awsv1.EC2NodeClass) (*cloud.Instance, error) {
 	d.meanwhile()
+	if d.refuses != nil {
+		return nil, d.refuses
+	}
 	return &cloud.Instance{ProviderID: "aws:///z/i-1", Labels: map[string]string{"a": "b"}}, nil
 }
 

@@ -88,6 +88,9 @@ type Options struct {
 	Overlays Overlays
 	// Subnets are those of a node class, sorted by ID, and what addresses they have left; nil tells of none.
 	Subnets func(*awsv1.EC2NodeClass) []cluster.Subnet
+	// First launches what static NodePools lack, before each decision, and returns when that is done or its context ends; nil does
+	// nothing. Pods of a static pool's node that goes are planned onto what replaces it.
+	First func(context.Context)
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced func() bool
 	// PriceBound is that of apply.Options.
@@ -260,6 +263,12 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	if len(snapshot.Pending) == 0 {
 		c.o.Meter.Unplaced(nil)
 		return apply.Outcome{}, nil
+	}
+	if c.o.First != nil {
+		first, cancel := context.WithTimeout(ctx, typesPatience)
+		c.o.First(first)
+		cancel()
+		snapshot = c.o.State.Snapshot()
 	}
 	virtual := virtualPods(snapshot.Pending)
 	defer c.o.Meter.Begin(len(snapshot.Pending) - len(virtual))()

@@ -72,6 +72,8 @@ type Options struct {
 type Controller struct {
 	o    Options
 	wake chan struct{}
+	// waiting are callers of Settle.
+	waiting waiting
 	// ended holds the claims that were deleted here and that the cache may not show as going yet.
 	ended map[types.UID]bool
 	// stuck is what the last try to launch for a pool met; while nothing of that changes it is not tried again before its time.
@@ -90,13 +92,18 @@ func New(o Options) *Controller {
 	o.State.Listen(func(change cache.Change) {
 		switch change.Kind {
 		case cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged:
-			select {
-			case c.wake <- struct{}{}:
-			default:
-			}
+			c.poke()
 		}
 	})
 	return c
+}
+
+// poke asks for a round soon.
+func (c *Controller) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -106,6 +113,7 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 func (c *Controller) Start(ctx context.Context) error {
 	loop := obs.Rounds{Metrics: c.o.Metrics, Log: c.o.Log, Clock: c.o.Clock, Name: "static", Doing: "keeping the number of nodes of static NodePools", Every: tick, Wake: c.wake}
 	return loop.Run(ctx, func(ctx context.Context) error {
+		defer c.waiting.take()()
 		if c.o.Synced != nil && !c.o.Synced() {
 			return nil
 		}

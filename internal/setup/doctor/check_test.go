@@ -93,6 +93,13 @@ func volumes(t *testing.T, in *Input, policy string) {
 	}
 }
 
+// defaultKey makes a key the account's default for volumes.
+func defaultKey(t *testing.T, in *Input, policy string) {
+	volumes(t, in, policy)
+	in.Kube.Classes[0].Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{Encrypted: new(true)}}}
+	in.VolumeKey = account.VolumeKey{ID: volumeKey}
+}
+
 func TestEachMistakeIsFound(t *testing.T) {
 	gap := func(what string) func(*testing.T, *Input) {
 		return func(_ *testing.T, in *Input) {
@@ -326,8 +333,22 @@ func TestEachMistakeIsFound(t *testing.T) {
 		"a volume key in China with the name of elsewhere": {"volume-keys", func(o *stack.Options) { o.Region = "cn-north-1" }, func(t *testing.T, in *Input) {
 			volumes(t, in, strings.Replace(throughService, "ec2.eu-west-1", "ec2.cn-north-1", 1))
 		}, Failed, "kms:CreateGrant"},
-		"a volume key by the stack": {"volume-keys", func(o *stack.Options) { o.VolumeKeys = []string{volumeKey} }, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, OK, "may be used"},
-		"a volume key that is gone": {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, "") }, Failed, "does not exist"},
+		"a volume key by the stack":                    {"volume-keys", func(o *stack.Options) { o.VolumeKeys = []string{volumeKey} }, func(t *testing.T, in *Input) { volumes(t, in, onlyRoot) }, OK, "may be used"},
+		"a default volume key with the default policy": {"volume-keys", nil, func(t *testing.T, in *Input) { defaultKey(t, in, onlyRoot) }, Failed, "the account's default, of EC2NodeClass"},
+		"a default volume key for all through EC2":     {"volume-keys", nil, func(t *testing.T, in *Input) { defaultKey(t, in, throughService) }, OK, "may be used"},
+		"a default volume key of volumes that Kerf makes": {"volume-keys", nil, func(t *testing.T, in *Input) {
+			defaultKey(t, in, onlyRoot)
+			in.Kube.Classes[0].Spec.BlockDeviceMappings, in.Kube.Classes[0].Spec.AMISelectorTerms = nil, []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
+		}, Failed, "kms:CreateGrant"},
+		"a default volume key that no volume uses": {"volume-keys", nil, func(t *testing.T, in *Input) {
+			defaultKey(t, in, onlyRoot)
+			for i := range in.Kube.Classes {
+				in.Kube.Classes[i].Spec.BlockDeviceMappings = []awsv1.BlockDeviceMapping{{EBS: &awsv1.BlockDevice{Encrypted: new(false)}}}
+			}
+		}, Skipped, "AWS's own"},
+		"the default volume key is AWS's own": {"volume-keys", nil, func(_ *testing.T, in *Input) { in.VolumeKey.ID = "alias/aws/ebs" }, Skipped, "AWS's own"},
+		"a default volume key not to be seen": {"volume-keys", nil, func(_ *testing.T, in *Input) { in.NoVolumeKey = "night lacks some:Action" }, Unknown, "some:Action"},
+		"a volume key that is gone":           {"volume-keys", nil, func(t *testing.T, in *Input) { volumes(t, in, "") }, Failed, "does not exist"},
 
 		"a node role nobody mapped": {"node-role-mapped", nil, func(_ *testing.T, in *Input) { in.AWS.AccessEntries = nil }, Failed, "neither"},
 		"a node role by aws-auth": {"node-role-mapped", nil, func(_ *testing.T, in *Input) {

@@ -87,6 +87,10 @@ type Input struct {
 	SecurityGroups []account.SecurityGroup
 	NoGroups       string
 
+	// VolumeKey is the account's for volumes that name none; NoVolumeKey is why it could not be read.
+	VolumeKey   account.VolumeKey
+	NoVolumeKey string
+
 	Kube   *Objects
 	NoKube string
 

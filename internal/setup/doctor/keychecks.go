@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws/account"
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
@@ -126,12 +127,16 @@ func (in *Input) serviceHost(service string) string {
 }
 
 func volumeKeys(in *Input) Result {
-	users := in.Kube.volumeKeys()
-	if len(users) == 0 {
-		return skipped("no EC2NodeClass names a key for its volumes")
+	users := in.volumeKeys()
+	unread := in.NoVolumeKey != "" && len(in.Kube.keyless(true)) > 0
+	if len(users) == 0 && !unread {
+		return skipped("no EC2NodeClass encrypts volumes with another key than AWS's own")
 	}
 	role, policies, whole, noRole := in.controllerPolicies()
 	var bad, doubtful, good []string
+	if unread {
+		doubtful = append(doubtful, "the account's default key, for volumes that name none, could not be read: "+in.NoVolumeKey)
+	}
 	for _, u := range users {
 		key := account.KeyOf(&in.AWS.Setup, u.key)
 		if key == nil {
@@ -205,10 +210,50 @@ func (in *Input) volumeRefusals(role *awssetup.Role, policies iampolicy.Policies
 	return out
 }
 
-// keyUse is a key and the class that names it.
-type keyUse struct{ class, key string }
+// keyUse is a key and the class that uses it: by name, or as the account's default.
+type keyUse struct {
+	class, key string
+	byDefault  bool
+}
 
-func (u keyUse) String() string { return fmt.Sprintf("key %s of EC2NodeClass %s", u.key, u.class) }
+func (u keyUse) String() string {
+	if u.byDefault {
+		return fmt.Sprintf("key %s, the account's default, of EC2NodeClass %s", u.key, u.class)
+	}
+	return fmt.Sprintf("key %s of EC2NodeClass %s", u.key, u.class)
+}
+
+// volumeAlias is the key that AWS manages for volumes. Callers of the account may use it through EC2.
+const volumeAlias = "alias/aws/ebs"
+
+// volumeKeys are the keys that EC2NodeClasses encrypt volumes with. AWS's own is left out where it is the account's default.
+func (in *Input) volumeKeys() []keyUse {
+	out := in.Kube.volumeKeys()
+	if k := in.VolumeKey; k.ID != "" && !strings.HasSuffix(k.ID, volumeAlias) {
+		for _, class := range in.Kube.keyless(k.All) {
+			out = append(out, keyUse{class: class, key: k.ID, byDefault: true})
+		}
+	}
+	return out
+}
+
+// keyless are the classes with volumes that are encrypted and name no key. all tells that volumes are encrypted which do not ask for it.
+// What the launch templates of users and snapshots of images ask for is not known.
+func (o *Objects) keyless(all bool) []string {
+	var out []string
+	for i := range o.Classes {
+		c := &o.Classes[i]
+		// The volumes that Kerf makes for the images of a family are encrypted.
+		is := len(c.Spec.BlockDeviceMappings) == 0 && (all || c.ResolvedAMIFamily() != awsv1.AMIFamilyCustom)
+		for _, m := range c.Spec.BlockDeviceMappings {
+			is = is || m.EBS != nil && (m.EBS.KMSKeyID == nil || *m.EBS.KMSKeyID == "") && (all || m.EBS.Encrypted != nil && *m.EBS.Encrypted)
+		}
+		if is && c.Spec.LaunchTemplate == nil {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
 
 func (o *Objects) volumeKeys() []keyUse {
 	var out []keyUse
@@ -217,7 +262,7 @@ func (o *Objects) volumeKeys() []keyUse {
 			if m.EBS == nil || m.EBS.KMSKeyID == nil || *m.EBS.KMSKeyID == "" {
 				continue
 			}
-			if u := (keyUse{o.Classes[i].Name, *m.EBS.KMSKeyID}); !slices.Contains(out, u) {
+			if u := (keyUse{class: o.Classes[i].Name, key: *m.EBS.KMSKeyID}); !slices.Contains(out, u) {
 				out = append(out, u)
 			}
 		}

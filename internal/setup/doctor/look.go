@@ -134,7 +134,7 @@ func (in *Input) findQueue(o Options) {
 	in.Queue, in.QueueFrom = in.ClusterName, "the cluster's name, as no controller was found that names a queue"
 }
 
-func (in *Input) lookAtAWS(ctx context.Context, o Options) error {
+func (in *Input) lookAtAWS(ctx context.Context, o Options) (err error) {
 	ao := account.Options{ClusterName: in.ClusterName, Queue: in.Queue, NodeRole: o.NodeRole, ControllerRole: o.ControllerRole, Namespace: o.Namespace}
 	if c, ok := in.controller(o.Namespace); ok {
 		ao.Namespace, ao.ServiceAccount, ao.ServiceAccountRole = c.Namespace, c.ServiceAccount, c.ServiceAccountRole
@@ -145,7 +145,10 @@ func (in *Input) lookAtAWS(ctx context.Context, o Options) error {
 				ao.ClassRoles = append(ao.ClassRoles, role)
 			}
 		}
-		for _, u := range in.Kube.volumeKeys() {
+		if in.VolumeKey, err = account.DefaultVolumeKey(ctx, o.AWS.EC2); err != nil {
+			in.NoVolumeKey = err.Error()
+		}
+		for _, u := range in.volumeKeys() {
 			ao.Keys = append(ao.Keys, u.key)
 		}
 	}

@@ -24,7 +24,7 @@ var checks = []check{
 	{"delivery", "events arrive", "a probe if asked for, else the metrics of rules and queue", needAWS, delivery},
 	{"policy-size", "the controller's policies fit into IAM's limits", "their sizes, and that of the policies Kerf would write", needAWS, policySize},
 	{"spot-role", "EC2 may start spot instances", "the role AWSServiceRoleForEC2Spot", needAWS, spotRole},
-	{"volume-keys", "EC2 may use the keys of volumes", "the policies of the keys that EC2NodeClasses name", needAWS | needKube, volumeKeys},
+	{"volume-keys", "EC2 may use the keys of volumes", "the policies of the keys that EC2NodeClasses name, and of the account's default for volumes that name none", needAWS | needKube, volumeKeys},
 	{"node-role-mapped", "nodes may join the cluster", "access entries and the aws-auth ConfigMap", needAWS, nodeRoleMapped},
 	{"role-names", "role names are no longer than IAM takes", "the names of node roles", 0, roleNames},
 	{"subnet-addresses", "subnets have room for more nodes", "free addresses of the subnets of EC2NodeClasses, and how many a node takes", needAWS | needKube, subnetAddresses},

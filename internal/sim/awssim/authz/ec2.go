@@ -29,7 +29,8 @@ func ec2Rules() map[string]rule {
 		"DescribeAvailabilityZones", "DescribeCapacityReservations", "DescribeImages", "DescribeInstanceStatus",
 		"DescribeInstanceTypeOfferings", "DescribeInstanceTypes", "DescribeInstances", "DescribeLaunchTemplateVersions",
 		"DescribeLaunchTemplates", "DescribeNetworkInterfaces", "DescribePlacementGroups", "DescribeRegions", "DescribeSecurityGroups",
-		"DescribeSpotInstanceRequests", "DescribeSpotPriceHistory", "DescribeSubnets", "DescribeTags", "DescribeVolumes", "DescribeVpcs")
+		"DescribeSpotInstanceRequests", "DescribeSpotPriceHistory", "DescribeSubnets", "DescribeTags", "DescribeVolumes", "DescribeVpcs",
+		"GetEbsDefaultKmsKeyId", "GetEbsEncryptionByDefault")
 	each(out, "ec2", func(action string) rule {
 		return func(c *call) []check { return c.existing(action, []string{c.r.Form.Get("SubnetId")}, nil) }
 	}, "ModifySubnetAttribute")

@@ -37,6 +37,8 @@ func Register(s *wire.Server, w *world.World) {
 		"DescribeTags":                   read(svc.describeTags),
 		"DescribeVolumes":                read(svc.describeVolumes),
 		"DescribeVpcs":                   read(svc.describeVpcs),
+		"GetEbsDefaultKmsKeyId":          read(svc.getEbsDefaultKmsKeyID),
+		"GetEbsEncryptionByDefault":      read(svc.getEbsEncryptionByDefault),
 	}
 	writes := map[string]wire.Handler{
 		"CreateFleet":                 write(svc.createFleet),

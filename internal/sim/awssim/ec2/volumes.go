@@ -107,3 +107,20 @@ func (s *service) describeVolumes(_ *wire.Request, in *describeVolumesInput) (an
 	}
 	return out, nil
 }
+
+type getEbsDefaultKmsKeyIDOutput struct {
+	Key string `xml:"kmsKeyId"`
+}
+
+// getEbsDefaultKmsKeyID knows the key that AWS manages: none other can be made the default.
+func (s *service) getEbsDefaultKmsKeyID(*wire.Request, *struct{}) (any, error) {
+	return getEbsDefaultKmsKeyIDOutput{"alias/aws/ebs"}, nil
+}
+
+type getEbsEncryptionByDefaultOutput struct {
+	On bool `xml:"ebsEncryptionByDefault"`
+}
+
+func (s *service) getEbsEncryptionByDefault(*wire.Request, *struct{}) (any, error) {
+	return getEbsEncryptionByDefaultOutput{}, nil
+}

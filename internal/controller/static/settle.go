@@ -1,0 +1,54 @@
+package static
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+// waiting are those who wait for the end of a round that begins after they asked.
+//
+// Concurrency: safe.
+type waiting struct {
+	mu   sync.Mutex
+	list []chan struct{}
+}
+
+func (w *waiting) add() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	done := make(chan struct{})
+	w.list = append(w.list, done)
+	return done
+}
+
+// take returns a function that tells those who wait now.
+func (w *waiting) take() (tell func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.list
+	w.list = nil
+	return func() {
+		for _, done := range list {
+			close(done)
+		}
+	}
+}
+
+// Settle has the loop make a round and returns when that has ended, or ctx: what static NodePools lack now is launched then. Pods of
+// their nodes that go find its room, and nothing else is launched for them. It returns at once where there is no static NodePool.
+//
+// Concurrency: safe.
+func (c *Controller) Settle(ctx context.Context) {
+	if !slices.ContainsFunc(c.o.State.Pools(), (*karpv1.NodePool).IsStatic) {
+		return
+	}
+	done := c.waiting.add()
+	c.poke()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
