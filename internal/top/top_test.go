@@ -342,6 +342,11 @@ func TestTheTable(t *testing.T) {
 	golden(t, "table.txt", b.String())
 	d := shop(t)
 	d.Currency = "CNY"
+	for _, n := range d.Nodes {
+		if n.Hold != nil {
+			n.Hold.Text = strings.ReplaceAll(n.Hold.Text, "$", "¥") // as the controller words it there
+		}
+	}
 	b.Reset()
 	if err := WriteTable(&b, d, NodeOptions{Sort: byPrice}); err != nil {
 		t.Fatal(err)
