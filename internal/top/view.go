@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -217,15 +218,22 @@ func (m *Model) figures() string {
 	return line
 }
 
+// floorOld is how old a floor is whose age is said: it is found again every five seconds, and less often in large clusters.
+const floorOld = time.Minute
+
 func (m *Model) floorText() string {
 	f := m.floor
+	age := ""
+	if !f.At.IsZero() && m.now.Sub(f.At) > floorOld {
+		age = ", " + m.ago(f.At) + " old"
+	}
 	switch {
 	case f.Floor != nil && f.Bound > 0 && m.doc.Bill.Unpriced > 0:
-		return "floor " + m.perHour(f.Bound)
+		return "floor " + m.perHour(f.Bound) + age
 	case f.Floor != nil && f.Bound > 0:
-		return "floor " + m.perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(f.Running-f.Bound)/float64(f.Bound))) // of the same moment
+		return "floor " + m.perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(f.Running-f.Bound)/float64(f.Bound))) + age // of the same moment
 	case f.Floor != nil:
-		return "floor " + m.perHour(0)
+		return "floor " + m.perHour(0) + age
 	case f.Error != "":
 		return m.look.quiet.Render("floor not found")
 	case m.options.Floors == nil:
