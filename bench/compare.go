@@ -83,10 +83,10 @@ func Compare(ctx context.Context, in Input, o Options) (*Row, error) {
 	b := bound.Lower(p, best, bound.Budget{})
 	proven, err := bound.Check(p, b.Certificate)
 	if err != nil {
-		return nil, fmt.Errorf("%s: bound of %s: its certificate: %w", in.Name, plan.Dollars(b.Bound), err)
+		return nil, fmt.Errorf("%s: bound of %s: its certificate: %w", in.Name, best.Currency.Amount(b.Bound), err)
 	}
 	if proven != b.Bound {
-		return nil, fmt.Errorf("%s: bound of %s: its certificate proves %s", in.Name, plan.Dollars(b.Bound), plan.Dollars(proven))
+		return nil, fmt.Errorf("%s: bound of %s: its certificate proves %s", in.Name, best.Currency.Amount(b.Bound), best.Currency.Amount(proven))
 	}
 	row.Bound, row.Kerf.Gap, row.First.Gap = b.Bound, gap(row.Kerf.Price, b.Bound), gap(row.First.Price, b.Bound)
 	row.Peer.Gap = bound.Lower(p, theirs, bound.Budget{}).Gap

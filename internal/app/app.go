@@ -291,7 +291,7 @@ func (d *deps) nodeNow(name string) (record.Now, bool) {
 		if n.Name != name && n.Claim != name {
 			continue
 		}
-		now := record.Now{Node: n}
+		now := record.Now{Node: n, Currency: d.currency()}
 		if claim := d.cache.Claim(n.Claim); claim != nil {
 			now.Why, now.Launched = claim.Annotations[apply.WhyAnnotation], claim.Annotations[apply.LaunchedAnnotation]
 			if !n.Launched && launchFails(claim) {

@@ -88,7 +88,6 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 	if d.provider, err = provide(ctx, d); err != nil {
 		return nil, err
 	}
-	d.events.Currency = d.currency
 	d.gate = newGate(d.provider, d.GetAPIReader(), d.log, d.EnableZonalShift)
 	if d.FeatureGates.StaticCapacity {
 		d.shop = d.newShop()

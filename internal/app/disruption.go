@@ -37,7 +37,7 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 		Client: d.GetClient(), APIReader: d.GetAPIReader(), State: d.cache, Launcher: d.applier, Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Trace: d.trace,
 	}
 	problems := &provision.Problems{
-		State: d.cache, Types: d.cloud("disruption"), Overlays: d.overlays, Subnets: d.gate.Subnets, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		State: d.cache, Types: d.cloud("disruption"), Overlays: d.overlays, Subnets: d.gate.Subnets, Pack: PackOptions(d.Settings), Currency: d.currency, Now: time.Now, Late: func() {},
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger("disruption"), name, fn) },
 	}
 	lasting := *problems

@@ -76,13 +76,13 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 }
 
 // currency is that of all prices: AWS charges in one in a region.
-func (d *deps) currency() string { return d.provider.Prices().Currency }
+func (d *deps) currency() catalog.Currency { return catalog.Currency(d.provider.Prices().Currency) }
 
 // problems makes what makes inputs of decisions for somebody who only looks, by the name of its logger. Each has one to itself, as one
 // goroutine at a time may ask it.
 func (d *deps) problems(logger string) *provision.Problems {
 	return &provision.Problems{
-		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Now: time.Now, Late: func() {},
+		State: d.cache, Types: d.gate, Overlays: d.overlays, Pack: PackOptions(d.Settings), Currency: d.currency, Now: time.Now, Late: func() {},
 		Recover: func(name string, fn func() error) error { return d.metrics.Recover(d.logger(logger), name, fn) },
 	}
 }

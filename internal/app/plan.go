@@ -62,6 +62,7 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, to s
 	o.Cluster, o.Kubernetes, o.Cloud, o.ReservedCapacity, o.Now = s.ClusterName, api, provider, s.FeatureGates.ReservedCapacity, time.Now()
 	o.Cache = cache.Options{DefaultSpreads: spreads}
 	o.Pack = PackOptions(s)
+	o.Pack.Currency = catalog.Currency(provider.Prices().Currency)
 	o.Gaps = leftOut(s.FeatureGates)
 	return changeplan.Look(ctx, o)
 }

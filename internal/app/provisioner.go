@@ -18,7 +18,7 @@ func (d *deps) provisioner(consolidation *disrupt.Loop, view *overview.Overview,
 	return provision.New(provision.Options{
 		State: d.cache, Types: d.cloud("provisioner"), Overlays: d.overlays, Subnets: d.provider.Subnets, Applier: d.applier, First: settle, Synced: d.synced, BatchIdle: d.BatchIdleDuration, BatchMax: d.BatchMaxDuration,
 		Missing: owners.Missing, Reserved: d.cache.Reserved, WholeBatches: !d.EarlyBatches, PriceBound: d.LaunchPriceBound,
-		Pack:    PackOptions(d.Settings),
+		Pack: PackOptions(d.Settings), Currency: d.currency,
 		Retry:   d.provider.Retry,
 		Settle:  d.settle(),
 		Record:  func(x *record.Decision) { view.Planned(x.Plan); d.recorded(x, consolidation) },
@@ -45,7 +45,7 @@ func (d *deps) recorded(x *record.Decision, consolidation *disrupt.Loop) {
 	var launched []disrupt.Launch
 	for _, c := range x.Claims {
 		node := &x.Plan.NewNodes[c.NewNode]
-		b := disrupt.Launch{Price: node.Price}
+		b := disrupt.Launch{Price: node.Price, Currency: x.Problem.Options.Currency}
 		for _, ref := range node.Pods {
 			if pod := d.cache.Pod(ref); pod != nil {
 				b.Pods = append(b.Pods, pod)

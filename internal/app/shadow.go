@@ -68,7 +68,7 @@ func shadowIn(ctx context.Context, s settings.Settings, around Surroundings, con
 	}
 	recoverer := func(name string, fn func() error) error { return metrics.Recover(log, name, fn) }
 	problems := &provision.Problems{
-		State: d.cache, Types: d.provider, Subnets: d.provider.Subnets, Pack: PackOptions(s), Now: time.Now, Late: func() {}, Recover: recoverer,
+		State: d.cache, Types: d.provider, Subnets: d.provider.Subnets, Pack: PackOptions(s), Currency: d.currency, Now: time.Now, Late: func() {}, Recover: recoverer,
 	}
 	loop := &shadow.Loop{
 		Book: shadow.NewBook(time.Now()), State: d.cache, Guard: guard, Synced: d.synced, Metrics: metrics, Recover: recoverer, Log: log, Now: time.Now,

@@ -98,7 +98,7 @@ func Run(s *snapshot.Snapshot, o Options) (*Report, error) {
 	assumed, told := a.st.assumed(a.m)
 	a.report.Floor.Assumed = told
 	a.report.Unknown = append(append(a.report.Unknown, ignored...), notes...)
-	a.base = pack.Problem{Now: s.TakenAt, Pools: append(pools, assumed...), Daemons: a.st.cluster.Daemons, Options: pack.Options{WellKnown: apply.WellKnownLabels(), MaxTypes: 1}}
+	a.base = pack.Problem{Now: s.TakenAt, Pools: append(pools, assumed...), Daemons: a.st.cluster.Daemons, Options: pack.Options{WellKnown: apply.WellKnownLabels(), MaxTypes: 1, Currency: catalog.Currency(a.m.onDemand.Currency)}}
 	if a.report.Floor.Why = a.blind(); a.report.Floor.Why != "" {
 		a.floor = a.bill
 	} else {

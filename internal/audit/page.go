@@ -311,7 +311,7 @@ func sharesTable(title string, shares []Share, all float64, m money) report.Tabl
 		if all > 0 {
 			part = s.PerHour / all
 		}
-		t.Rows = append(t.Rows, report.Cells(s.Name, fmt.Sprint(s.Nodes), m.perHour(s.PerHour), m.amount(s.PerHour*report.HoursPerMonth), report.Percent(part)))
+		t.Rows = append(t.Rows, report.Cells(s.Name, fmt.Sprint(s.Nodes), m.perHour(s.PerHour), m.Amount(s.PerHour*report.HoursPerMonth), report.Percent(part)))
 	}
 	return t
 }

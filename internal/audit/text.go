@@ -8,21 +8,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // money writes amounts in the currency of the price list.
-type money string
+type money struct{ report.Money }
 
-func (r *Report) money() money { return money(r.Prices.Currency) }
-
-func (m money) amount(v float64) string {
-	return report.In(string(m), report.Dollars(v))
+func (r *Report) money() money {
+	return money{report.Money(catalog.Currency(r.Prices.Currency).Symbol())}
 }
 
-func (m money) perHour(v float64) string { return m.amount(v) + "/h" }
+func (m money) perHour(v float64) string { return m.PerHour(v) }
 
-func (m money) perMonth(v float64) string { return m.amount(v*report.HoursPerMonth) + " a month" }
+func (m money) perMonth(v float64) string { return m.Amount(v*report.HoursPerMonth) + " a month" }
 
 // Names that the text lists of each part and risk, unless all are asked for.
 const fewNames = 3

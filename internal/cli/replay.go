@@ -14,6 +14,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/engine/bound"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
@@ -257,11 +258,11 @@ func (r *replayed) write(out io.Writer, d *record.Decision) error {
 	fmt.Fprintf(&b, "%s on %s of %s, decided at %s by kerf %s\n", plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Problem.Nodes), "node"),
 		plan.Count(len(d.Problem.Pools), "pool"), d.Problem.Now.UTC().Format("2006-01-02T15:04:05Z"), d.Kerf)
 	if r.Plan != nil {
-		fmt.Fprintf(&b, "%s at %s/h, %s on existing nodes, %s without a place\n", plan.Count(len(r.Plan.NewNodes), "new node"), plan.Dollars(r.Plan.Price),
+		fmt.Fprintf(&b, "%s at %s/h, %s on existing nodes, %s without a place\n", plan.Count(len(r.Plan.NewNodes), "new node"), r.Plan.Currency.Amount(r.Plan.Price),
 			plan.Count(placed(r.Plan), "pod"), plan.Count(unplaced(r.Plan), "pod"))
 	}
 	if r.Bound != nil {
-		fmt.Fprintf(&b, "%s\n", boundText(r.Bound))
+		fmt.Fprintf(&b, "%s\n", boundText(r.Bound, d.Problem.Options.Currency))
 	}
 	b.WriteString("\n")
 	if r.Disruption != nil {
@@ -298,8 +299,8 @@ func (r *replayed) what() string {
 }
 
 // boundText words the floor and the gap.
-func boundText(r *bound.Result) string {
-	text := fmt.Sprintf("floor %s/h, proven; price %s/h", plan.Dollars(r.Bound), plan.Dollars(r.Price))
+func boundText(r *bound.Result, in catalog.Currency) string {
+	text := fmt.Sprintf("floor %s/h, proven; price %s/h", in.Amount(r.Bound), in.Amount(r.Price))
 	switch {
 	case r.Gap < 0:
 		text += "; the gap can't be told"

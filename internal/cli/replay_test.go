@@ -49,6 +49,10 @@ func TestReplayAndExplain(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("kerf-decision 7 v9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	yuan := recorded(t, func(d *record.Decision) {
+		d.Problem.Options.Currency = "CNY"
+		d.Plan = pack.Solve(d.Problem)
+	})
 	saved := filepath.Join(t.TempDir(), "saved.kerf")
 	for _, test := range []struct {
 		name string
@@ -67,6 +71,9 @@ func TestReplayAndExplain(t *testing.T) {
 		{"an unknown form", []string{"replay", same, "-o", "xml"}, 2, nil, "want text, json or yaml"},
 		{"names, but nothing to write", []string{"replay", same, "--hash-names"}, 2, nil, "give --save"},
 		{"a floor", []string{"replay", same, "--bound"}, 0, []string{"floor $", "proven; price $", "gap "}, ""},
+		{"a plan in yuan", []string{"replay", yuan, "--bound"}, 0, []string{"same: ", " at ¥", "floor ¥", "proven; price ¥"}, ""},
+		{"a pod without a place, in yuan", []string{"explain", "pod", "pod-0", "-f", yuan}, 0, []string{", costs ¥"}, ""},
+		{"an instance in yuan", []string{"explain", "nodeclaim", "default-abcde", "-f", yuan}, 0, []string{"planned as ", " at ¥"}, ""},
 		{"saved without names", []string{"replay", same, "--hash-names", "--save", saved}, 0, []string{"same"}, ""},
 		{"what was saved", []string{"replay", saved}, 0, []string{"namespace-000001/pod-0000", "same: "}, ""},
 		{"a pod without a place", []string{"explain", "pod", "default/pod-0", "-f", same}, 0, []string{"it has no place", "cheapest single change: ask for at most"}, ""},
@@ -92,6 +99,9 @@ func TestReplayAndExplain(t *testing.T) {
 			}
 			if test.name == "the same" && !strings.HasPrefix(out.String(), "same: ") {
 				t.Error("the verdict is not first")
+			}
+			if slices.Contains(test.args, yuan) && strings.Contains(out.String(), "$") {
+				t.Error("it speaks of dollars in China")
 			}
 			if t.Failed() {
 				t.Logf("%s\n%s", out.String(), errs.String())

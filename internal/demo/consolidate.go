@@ -104,7 +104,7 @@ func (r *run) floor(bill float64) error {
 		return fmt.Errorf("the floor of the bill is not proven: %w", err)
 	}
 	r.line("for these %s no instances could cost less than %s/h, which is proven; the gap is %s",
-		plan.Count(len(fresh.Pending), "pod"), plan.Dollars(b.Bound), percent(catalog.MicroUSD(bill*1e6+.5), b.Bound))
+		plan.Count(len(fresh.Pending), "pod"), fresh.Options.Currency.Amount(b.Bound), percent(catalog.MicroUSD(bill*1e6+.5), b.Bound))
 	return nil
 }
 

@@ -90,10 +90,10 @@ func moveText(d *record.Decision, m *disrupt.Move) string {
 	}
 	for i := range m.NewNodes {
 		n := &m.NewNodes[i]
-		fmt.Fprintf(&b, "; a new %s %s at %s/h for %s", n.Types[0].Name, n.Types[0].CapacityType, plan.Dollars(n.Price), plan.Count(len(n.Pods), "pod"))
+		fmt.Fprintf(&b, "; a new %s %s at %s/h for %s", n.Types[0].Name, n.Types[0].CapacityType, dollars.Amount(n.Price), plan.Count(len(n.Pods), "pod"))
 	}
 	if m.Cause != disrupt.Drifted {
-		fmt.Fprintf(&b, "; saves %s of %s/h", plan.Dollars(m.Saving), plan.Dollars(m.Old))
+		fmt.Fprintf(&b, "; saves %s of %s/h", dollars.Amount(m.Saving), dollars.Amount(m.Old))
 	}
 	if m.Why != "" {
 		fmt.Fprintf(&b, "; why: %s", m.Why)

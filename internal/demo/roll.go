@@ -112,7 +112,7 @@ func (r *run) foresee(ctx context.Context, image string) error {
 			r.line("  NodePool %s: %d of %s would be replaced, the last is gone after about %d s, of which %d s per node are for EC2 to end the old instance, which takes some 5 s here (budget: %s)", p.Name, p.Roll, plan.Count(p.Nodes, "node"), p.Takes, p.InstanceEnd, p.Budget)
 		}
 	}
-	r.line("  the bill: %s/h now, %s/h after, up to %s/h more meanwhile", plan.Dollars(report.Bill.Now), plan.Dollars(report.Bill.After), plan.Dollars(report.Bill.Surge))
+	r.line("  the bill: %s/h now, %s/h after, up to %s/h more meanwhile", report.Currency.Amount(report.Bill.Now), report.Currency.Amount(report.Bill.After), report.Currency.Amount(report.Bill.Surge))
 	if report.Rolling() != shopPods {
 		return fmt.Errorf("kerf plan says that %d nodes would be replaced, and %d boot the old image", report.Rolling(), shopPods)
 	}

@@ -85,11 +85,14 @@ func (r *run) judge() error {
 		}
 		price, floor = price+b.Price, floor+b.Bound
 		fmt.Fprintf(r.Out, "  decision %-4s            %s on %s for %s/h; floor %s/h, gap %s; replayed to the same bytes\n", id,
-			plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Plan.NewNodes), "new instance"), plan.Dollars(b.Price), plan.Dollars(b.Bound), percent(b.Price, b.Bound))
+			plan.Count(len(d.Problem.Pending), "pod"), plan.Count(len(d.Plan.NewNodes), "new instance"), d.Plan.Currency.Amount(b.Price), d.Plan.Currency.Amount(b.Bound), percent(b.Price, b.Bound))
 	}
-	fmt.Fprintf(r.Out, "  price of launches        %s/h; no plan could cost less than %s/h; gap %s\n", plan.Dollars(price), plan.Dollars(floor), percent(price, floor))
+	fmt.Fprintf(r.Out, "  price of launches        %s/h; no plan could cost less than %s/h; gap %s\n", dollars.Amount(price), dollars.Amount(floor), percent(price, floor))
 	return r.replayMoves()
 }
+
+// dollars is the currency of the region of the demo, us-east-1.
+const dollars = catalog.Currency("USD")
 
 // percent is by how much the price is above the floor.
 func percent(price, floor catalog.MicroUSD) string {

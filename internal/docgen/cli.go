@@ -33,8 +33,8 @@ Every command has ` + "`--help`" + `. What is the same in all of them comes firs
 ## Output
 
 - ` + "`-o`" + ` (` + "`--output`" + `) names a format. ` + "`text`" + ` is for people and may change. ` + "`json`" + ` and ` + "`yaml`" + ` have the same fields, listed below;
-  names are in camelCase. Prices and costs are whole numbers of micro-USD an hour where no currency stands beside them; those of ` + "`kerf audit`" + ` are dollars,
-  or the currency of its ` + "`prices.currency`" + `. Times are whole numbers of seconds where nothing else is said. NAME stands for names that are data, such as of resources. Fields are added without notice; they are renamed or removed as flags are (see [releases](../releases.md)).
+  names are in camelCase. Prices and costs are whole numbers an hour, in millionths of the ` + "`currency`" + ` beside them, or of USD where none is; those of ` + "`kerf audit`" + ` are whole
+  units of its ` + "`prices.currency`" + `. Times are whole numbers of seconds where nothing else is said. NAME stands for names that are data, such as of resources. Fields are added without notice; they are renamed or removed as flags are (see [releases](../releases.md)).
 - Checks have ` + "`sarif`" + ` (SARIF 2.1.0, for code scanning) and ` + "`junit`" + ` (for test reports of CI) as well.
   A case fails where the exit code would be 3, and has an error where it would be 1. Results on what is live name the object and no
   file; some viewers show only results with a file.

@@ -11,26 +11,33 @@ import (
 // HoursPerMonth is what an amount per hour is multiplied by for an amount a month: a year's hours over twelve, as AWS has it.
 const HoursPerMonth = 730
 
-// Dollars writes an amount: in cents below $100, in whole dollars from there on, and with four digits below a cent, or six where four
-// would all be zero. What is less than a millionth of a dollar is $0.
-func Dollars(v float64) string {
+// Money writes amounts of a currency. It is what they begin with, such as $.
+type Money string
+
+// Amount writes an amount: in cents below 100, in whole units from there on, and with four digits below a cent, or six where four
+// would all be zero. What is less than a millionth is 0.
+func (m Money) Amount(v float64) string {
 	sign := ""
 	if v < 0 {
 		sign, v = "−", -v
 	}
+	sign += string(m)
 	switch {
 	case v < 0.0000005:
-		return "$0"
+		return string(m) + "0"
 	case v < 0.00005:
-		return sign + "$" + strconv.FormatFloat(v, 'f', 6, 64)
+		return sign + strconv.FormatFloat(v, 'f', 6, 64)
 	case v < 0.01:
-		return sign + "$" + strconv.FormatFloat(v, 'f', 4, 64)
+		return sign + strconv.FormatFloat(v, 'f', 4, 64)
 	case v < 99.995:
-		return sign + "$" + strconv.FormatFloat(v, 'f', 2, 64)
+		return sign + strconv.FormatFloat(v, 'f', 2, 64)
 	default:
-		return sign + "$" + grouped(math.Round(v))
+		return sign + grouped(math.Round(v))
 	}
 }
+
+// PerHour writes an amount of an hour.
+func (m Money) PerHour(v float64) string { return m.Amount(v) + "/h" }
 
 // digitsOf is how many digits after the point tell two amounts apart that are a step apart.
 func digitsOf(step float64) int {
@@ -49,12 +56,12 @@ func NumberBy(v, step float64) string {
 	return grouped(v)
 }
 
-// DollarsBy writes an amount as NumberBy does, and cents where there is a part of a dollar.
-func DollarsBy(v, step float64) string {
+// PerHourBy writes an amount of an hour as NumberBy does, and cents where there is a part of a unit.
+func (m Money) PerHourBy(v, step float64) string {
 	if digitsOf(step) == 1 {
 		step /= 10
 	}
-	return "$" + NumberBy(v, step)
+	return string(m) + NumberBy(v, step) + "/h"
 }
 
 // Number writes a number with at most two digits after the point.

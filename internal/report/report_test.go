@@ -16,7 +16,7 @@ import (
 
 // sample has every kind of block.
 func sample() report.Page {
-	day := report.Lines{Title: "Bill over a day", Format: report.Dollars, Series: []report.Series{
+	day := report.Lines{Title: "Bill over a day", Format: report.Money("$").Amount, Series: []report.Series{
 		{Name: "consolidateAfter 30s", Hue: report.Hue0, Steps: true},
 		{Name: "consolidateAfter 10m", Hue: report.Hue1},
 		{Name: "provable floor", Hue: report.Rest, Dashed: true},
@@ -128,8 +128,8 @@ func TestColoursAreThoseOfThePage(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	for want, got := range map[string]string{
-		"$0": report.Dollars(0), "$0.0042": report.Dollars(0.0042), "$12.40": report.Dollars(12.4), "$9,052": report.Dollars(9052.4), "−$3.00": report.Dollars(-3),
-		"$100": report.Dollars(99.999), "$0.000042": report.Dollars(0.000042), "1,234,567": report.Number(1234567), "0.5": report.Number(0.5), "3.1 %": report.Percent(0.031), "33 %": report.Percent(0.333), "100 %": report.Percent(1),
+		"$0": report.Money("$").Amount(0), "$0.0042": report.Money("$").Amount(0.0042), "$12.40": report.Money("$").Amount(12.4), "$9,052": report.Money("$").Amount(9052.4), "−$3.00": report.Money("$").Amount(-3),
+		"$100": report.Money("$").Amount(99.999), "$0.000042": report.Money("$").Amount(0.000042), "1,234,567": report.Number(1234567), "0.5": report.Number(0.5), "3.1 %": report.Percent(0.031), "33 %": report.Percent(0.333), "100 %": report.Percent(1),
 		"1d2h": report.Elapsed(26 * time.Hour), "1m30s": report.Elapsed(90 * time.Second), "6h": report.Elapsed(6 * time.Hour), "250ms": report.Elapsed(250 * time.Millisecond),
 	} {
 		if got != want {
@@ -142,7 +142,7 @@ func TestFormats(t *testing.T) {
 func TestLabelsOfAScaleDiffer(t *testing.T) {
 	for _, most := range []float64{0.0000123, 0.00031, 0.0042, 0.017, 0.23, 0.9, 1, 3.3, 12.4, 99, 1234, 250000} {
 		chart := report.Lines{
-			Format: report.Dollars, Scale: func(v, step float64) string { return report.DollarsBy(v, step) + "/h" },
+			Format: report.Money("$").Amount, Scale: report.Money("$").PerHourBy,
 			Series: []report.Series{{Name: "a", Points: []report.Point{{Value: most}, {At: time.Hour, Value: most / 3}}}},
 		}
 		html := written(t, report.Page{Title: "scale", Sections: []report.Section{{Blocks: []report.Block{chart}}}})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kerf-sh/kerf/internal/report"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
 // Assertion is a bound on a figure.
@@ -29,7 +29,7 @@ type Verdict struct {
 	Failed        []uint64 `json:"failedSeeds,omitempty"`
 	Unit          string   `json:"unit,omitempty"`
 	// Currency is that of figures in dollars.
-	Currency string `json:"-"`
+	Currency catalog.Currency `json:"-"`
 	// Absent says why there is no such figure; then the assertion does not hold.
 	Absent string `json:"absent,omitempty"`
 }
@@ -158,7 +158,11 @@ func (v *Verdict) value() string {
 	if v.Worst == nil || v.Absent != "" {
 		return "none, for " + v.Absent
 	}
-	return report.In(v.Currency, value(*v.Worst, v.Unit))
+	unit := v.Unit
+	if unit == "$" {
+		unit = v.Currency.Symbol()
+	}
+	return value(*v.Worst, unit)
 }
 
 func abs(v float64) float64 { return max(v, -v) }

@@ -10,7 +10,7 @@ import (
 
 // page is the page of a comparison: what one decides by first, then the lines of all in one picture, then all figures.
 func (c *Comparison) page() report.Page {
-	all := c.Configurations
+	all, money := c.Configurations, c.first().money()
 	p := report.Page{Title: "Comparison of " + many(len(all), "configuration"), Subtitle: c.Workload + ", " + subtitle("", c.Horizon(), c.Played, c.Seeds)}
 	for i := range all[1:] {
 		p.Figures = append(p.Figures, c.headline(&all[i+1]))
@@ -20,7 +20,7 @@ func (c *Comparison) page() report.Page {
 		report.Section{Title: "What was compared", Intro: "Each configuration beside " + all[0].Name + ", as both are simulated. What is the same in both is left out.", Blocks: c.changes()},
 		report.Section{Title: "What to decide by", Intro: c.how(), Blocks: append(c.decisions(), c.bars()...)},
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{
-			c.lines("Bill, $ per hour", perHour, perHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
+			c.lines("Bill, "+string(money)+" per hour", money.PerHour, money.PerHourBy, sBill), c.lines("Instances", nil, nil, sNodes), c.lines("Pods pending", nil, nil, sPending),
 		}},
 		report.Section{Title: "All figures", Intro: countedTwice, Blocks: []report.Block{figures(all, c), movedTable(all)}},
 		report.Section{Title: "Seed by seed", Intro: strings.TrimSpace("Compare a row with the row of the same seed. " + drawnText(c.Drawn)), Blocks: c.seedTables()},
@@ -41,16 +41,16 @@ const countedTwice = "All play the same workload. A pod that is moved or lost co
 
 // headline is the bill in large type, below it all differences that are told from chance in the order of their weight, then the others.
 func (c *Comparison) headline(of *Configured) report.Figure {
-	bill, _ := metric("bill")
+	bill := c.first().metric("bill")
 	d := c.difference(of.Name, "bill")
 	f := report.Figure{Label: of.Name + " against " + c.Configurations[0].Name + ": bill", Value: d.text(bill)}
-	if month := d.month(); month != "" {
+	if month := d.month(bill); month != "" {
 		f.Note = month + ". "
 	}
 	told, untold := c.deciding(of.Name)
 	var different, other []string
 	for _, d := range told {
-		m, _ := metric(d.Metric)
+		m := c.first().metric(d.Metric)
 		if d.Metric == "bill" {
 			f.Tone = toneOf(d.Absolute.mean() <= 0)
 			continue
@@ -58,7 +58,7 @@ func (c *Comparison) headline(of *Configured) report.Figure {
 		different = append(different, m.Title+": "+d.text(m))
 	}
 	for _, d := range untold {
-		m, _ := metric(d.Metric)
+		m := c.first().metric(d.Metric)
 		switch {
 		case d.same():
 		case d.Metric == "bill":
@@ -117,8 +117,8 @@ func (c *Comparison) decisions() []report.Block {
 		t := report.Table{Title: of.Name + " against " + c.Configurations[0].Name, Columns: []report.Column{{Title: "Figure"}, {Title: "Difference", Number: true}, {Title: ""}}}
 		told, untold := c.deciding(of.Name)
 		for _, d := range append(told, untold...) {
-			m, _ := metric(d.Metric)
-			cell := report.Cell{Text: d.text(m), Detail: d.month()}
+			m := c.first().metric(d.Metric)
+			cell := report.Cell{Text: d.text(m), Detail: d.month(m)}
 			if d.Told {
 				cell.Tone = toneOf(d.Absolute.mean()*float64(m.Better) > 0)
 			}
@@ -134,11 +134,11 @@ func (c *Comparison) bars() []report.Block {
 	bill, floor := c.figure("bill"), c.figure("floor")
 	costs := report.Bars{Title: "Bill; the mark is the floor"}
 	for i := range c.Configurations {
-		costs.Rows = append(costs.Rows, report.Bar{Label: c.Configurations[i].Name, Value: Metrics[0].text(&bill[i]), Parts: []float64{bill[i].mean()}, Mark: floor[i].mean(), Hue: hueOf(i)})
+		costs.Rows = append(costs.Rows, report.Bar{Label: c.Configurations[i].Name, Value: c.first().metric("bill").text(&bill[i]), Parts: []float64{bill[i].mean()}, Mark: floor[i].mean(), Hue: hueOf(i)})
 	}
 	out := []report.Block{costs}
 	for _, name := range []string{"p99_pending", "p50_pending", "moved", "disrupted"} {
-		m, _ := metric(name)
+		m := c.first().metric(name)
 		bars := report.Bars{Title: upper(m.Title)}
 		for i, e := range c.figure(name) {
 			bars.Rows = append(bars.Rows, report.Bar{Label: c.Configurations[i].Name, Value: m.text(&e), Parts: []float64{e.mean()}, Hue: hueOf(i)})
@@ -184,7 +184,7 @@ func (c *Comparison) lines(title string, format func(float64) string, scale func
 func (c *Comparison) seedTables() []report.Block {
 	var out []report.Block
 	for _, name := range decisive {
-		m, _ := metric(name)
+		m := c.first().metric(name)
 		if slices.Contains(failing, name) && !c.some(name) {
 			continue
 		}

@@ -70,7 +70,7 @@ func (d *Difference) text(m *Metric) string {
 
 // withMonth is the text, and of the bill what that is in a month.
 func (d *Difference) withMonth(m *Metric) string {
-	if month := d.month(); month != "" {
+	if month := d.month(m); month != "" {
 		return d.text(m) + ", " + month
 	}
 	return d.text(m)
@@ -133,7 +133,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 		w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 		told, untold := c.deciding(of.Name)
 		for _, d := range append(told, untold...) {
-			m, _ := metric(d.Metric)
+			m := c.first().metric(d.Metric)
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", m.Title, d.withMonth(m), d.sure())
 		}
 		_ = w.Flush()
@@ -146,7 +146,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 	}
 	fmt.Fprintln(w)
 	for i, f := range c.Figures {
-		m := &Metrics[i]
+		m := Metrics[i].in(c.first().money())
 		fmt.Fprintf(w, "%s\t", m.Title)
 		for k := range f.Of {
 			fmt.Fprintf(w, "%s\t", m.text(&f.Of[k]))

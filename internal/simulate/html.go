@@ -46,12 +46,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.Sections = append([]report.Section{{Title: "Assertions", Blocks: []report.Block{t}}}, p.Sections...)
 	}
 	p.Footer = slices.Concat(footer, r.places())
-	var b strings.Builder
-	if err := p.Write(&b); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, report.In(r.currency(), b.String()))
-	return err
+	return p.Write(w)
 }
 
 // places are where the runs were played and at which prices, for the footer.
@@ -102,9 +97,6 @@ func line(name string, hue report.Hue, runs []*Result, of func(*Sample) float64)
 	return out
 }
 
-func perHour(v float64) string         { return report.Dollars(v) + "/h" }
-func perHourBy(v, step float64) string { return report.DollarsBy(v, step) + "/h" }
-
 // Values of samples.
 func sBill(s *Sample) float64    { return s.Bill }
 func sFloor(s *Sample) float64   { return s.Floor }
@@ -118,10 +110,10 @@ func dashed(s report.Series) report.Series { s.Dashed = true; return s }
 
 // pageOf is the page of one configuration.
 func pageOf(runs []*Result) report.Page {
-	r := runs[0]
+	r, money := runs[0], runs[0].money()
 	of := Configured{Results: runs}
 	est := func(name string) string {
-		m, _ := metric(name)
+		m := r.metric(name)
 		e := EstimateOf(of.values(m))
 		return m.text(&e)
 	}
@@ -135,7 +127,7 @@ func pageOf(runs []*Result) report.Page {
 	p := report.Page{
 		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), r.Played, seeds),
 		Figures: []report.Figure{
-			{Label: "bill", Value: est("bill"), Note: report.Dollars(hourly*24) + " a day, " + report.Dollars(hourly*report.HoursPerMonth) + " a month"},
+			{Label: "bill", Value: est("bill"), Note: money.Amount(hourly*24) + " a day, " + money.Amount(hourly*report.HoursPerMonth) + " a month"},
 			{Label: "above the floor", Value: est("distance"), Note: "the floor is " + est("floor")},
 			{Label: "pending, p99", Value: est("p99_pending"), Note: "half of the pods run within " + est("p50_pending")},
 			{Label: "pods moved", Value: est("moved"), Note: est("lost") + " lost with their instance"},
@@ -148,7 +140,7 @@ func pageOf(runs []*Result) report.Page {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."
 	}
 	p.Sections = append(p.Sections, report.Section{Title: "What it costs", Intro: intro, Blocks: []report.Block{
-		report.Lines{Title: "Bill and floor, $ per hour", Format: perHour, Scale: perHourBy, Series: []report.Series{line("bill", report.Hue0, runs, sBill), dashed(line("floor", report.Hue1, runs, sFloor))}},
+		report.Lines{Title: "Bill and floor, " + string(money) + " per hour", Format: money.PerHour, Scale: money.PerHourBy, Series: []report.Series{line("bill", report.Hue0, runs, sBill), dashed(line("floor", report.Hue1, runs, sFloor))}},
 		report.Lines{Title: "Instances", Series: []report.Series{line("spot", report.Hue0, runs, sSpot), line("on demand", report.Hue2, runs, sDemand)}},
 	}}, report.Section{Title: "What pods see", Blocks: []report.Block{
 		report.Lines{Title: "Pods", Series: []report.Series{line("running", report.Hue0, runs, sRunning), line("pending", report.Hue3, runs, sPending)}},
@@ -182,7 +174,7 @@ func seedTable(runs []*Result) report.Table {
 	t := report.Table{Columns: []report.Column{{Title: "Seed", Number: true}}, Fold: seedsShown}
 	var of []*Metric
 	for _, name := range append([]string{"floor"}, decisive...) {
-		m, _ := metric(name)
+		m := runs[0].metric(name)
 		of = append(of, m)
 		t.Columns = append(t.Columns, report.Column{Title: m.Title, Number: true})
 	}
@@ -302,7 +294,7 @@ func figures(all []Configured, c *Comparison) report.Table {
 		}
 	}
 	for i := range Metrics {
-		m := &Metrics[i]
+		m := Metrics[i].in(all[0].Results[0].money())
 		row := report.Cells(m.Title)
 		for k := range all {
 			e := EstimateOf(all[k].values(m))
@@ -336,7 +328,7 @@ func (c *Comparison) monthRow(bill *Metric) []report.Cell {
 		row = append(row, report.Cell{Text: bill.text(&of.Monthly)})
 		if k > 0 {
 			d := c.difference(of.Name, "bill")
-			row = append(row, report.Cell{Text: cmp.Or(strings.TrimSuffix(d.month(), " a month"), d.text(bill))})
+			row = append(row, report.Cell{Text: cmp.Or(strings.TrimSuffix(d.month(bill), " a month"), d.text(bill))})
 		}
 	}
 	return row

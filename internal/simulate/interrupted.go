@@ -128,10 +128,9 @@ func runRows(runs []*Result) [][]string {
 	}
 	out := [][]string{names, seeds, played}
 	for i := range Metrics {
-		m := &Metrics[i]
-		row := []string{m.Title}
+		row := []string{Metrics[i].Title}
 		for _, r := range runs {
-			row = append(row, m.one(&r.Totals))
+			row = append(row, Metrics[i].in(r.money()).one(&r.Totals))
 		}
 		out = append(out, row)
 	}

@@ -31,12 +31,12 @@ func (c *Comparison) months() {
 	}
 }
 
-// month says a difference of the bill in dollars a month; empty for other figures, and where there is none.
-func (d *Difference) month() string {
+// month says a difference of the bill a month; empty for other figures, and where there is none.
+func (d *Difference) month(bill *Metric) string {
 	if d.Monthly == nil || d.same() || d.Absolute.N == 0 {
 		return ""
 	}
-	return d.Monthly.signed("$") + " a month"
+	return d.Monthly.signed(bill.Unit) + " a month"
 }
 
 // monthTitle is the row of what a month costs.

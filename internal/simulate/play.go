@@ -17,6 +17,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
@@ -103,7 +104,7 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 		return nil, err
 	}
 	r.result.Region, r.result.RegionUnknown, r.result.Prices = s.Region, s.RegionUnknown, pricesOf(facts, s.Region)
-	r.result.Currency = facts.OnDemand(s.Region).Currency
+	r.result.Currency = catalog.Currency(facts.OnDemand(s.Region).Currency)
 	if path := s.Settings[priceFile]; path != "" {
 		r.result.Prices += "; changed by the price file " + path
 	}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/report"
 	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
@@ -23,7 +25,7 @@ type Result struct {
 	RegionUnknown bool   `json:"regionNotKnown,omitempty"`
 	Prices        string `json:"prices"`
 	// Currency is that of all amounts: USD, or that of the region's price list.
-	Currency string `json:"currency"`
+	Currency catalog.Currency `json:"currency"`
 	// HorizonSeconds is how long was asked for, SimulatedSeconds how long was simulated: less where it was interrupted.
 	HorizonSeconds   int64 `json:"horizonSeconds"`
 	SimulatedSeconds int64 `json:"simulatedSeconds"`
@@ -159,6 +161,27 @@ var Metrics = []Metric{
 	{"pods", "pods that ran, returns included", "", 0, func(t *Totals) float64 { return float64(t.Pods) }},
 	{"waiting", "pods that never ran", "", -1, func(t *Totals) float64 { return float64(t.Waiting) }},
 }
+
+// in is the figure as it is written: an amount is in the currency of the runs.
+func (m *Metric) in(money report.Money) *Metric {
+	out := *m
+	if m.Unit == "$" {
+		out.Unit = string(money)
+	}
+	return &out
+}
+
+// money writes amounts of the run.
+func (r *Result) money() report.Money { return report.Money(r.Currency.Symbol()) }
+
+// metric is a figure as it is written of the run.
+func (r *Result) metric(name string) *Metric {
+	m, _ := metric(name)
+	return m.in(r.money())
+}
+
+// first is one of the runs. All are in one region.
+func (c *Comparison) first() *Result { return c.Configurations[0].Results[0] }
 
 // known is a figure that may be missing.
 func known(of func(*Totals) *float64) func(*Totals) float64 {

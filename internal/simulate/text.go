@@ -68,32 +68,21 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
 	}
-	_, err := io.WriteString(w, report.In(r.currency(), b.String()))
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// currency is that of the amounts: all runs are in one region.
-func (r *Report) currency() string {
-	switch {
-	case len(r.Runs) > 0:
-		return r.Runs[0].Currency
-	case r.Comparison != nil:
-		return r.Comparison.Configurations[0].Results[0].Currency
-	}
-	return ""
-}
-
-// value writes a figure with its unit.
+// value writes a figure with its unit, which for an amount is what it begins with.
 func value(v float64, unit string) string {
 	switch unit {
-	case "$":
-		return report.Dollars(v)
+	case "":
+		return report.Number(v)
 	case "%":
 		return fmt.Sprintf("%.1f %%", math.Round(10*v)/10+0) // + 0 makes 0 of −0
 	case "s":
 		return seconds(v)
 	}
-	return report.Number(v)
+	return report.Money(unit).Amount(v)
 }
 
 func seconds(v float64) string {
@@ -104,7 +93,7 @@ func seconds(v float64) string {
 }
 
 func (r *Result) write(b *bytes.Buffer) {
-	t := &r.Totals
+	t, money := &r.Totals, r.money()
 	title := r.Workload
 	if r.Configuration != "" {
 		title = r.Configuration + ": " + title
@@ -117,10 +106,10 @@ func (r *Result) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	hourly := t.Bill / max(r.Simulated().Hours(), 1e-9)
 	fmt.Fprintf(b, "Bill         %s, which is %s a day and %s a month of %d hours; the least that the pods could cost is %s: %s\n",
-		report.Dollars(t.Bill), report.Dollars(hourly*24), report.Dollars(hourly*report.HoursPerMonth), report.HoursPerMonth, report.Dollars(t.Floor), t.above())
+		money.Amount(t.Bill), money.Amount(hourly*24), money.Amount(hourly*report.HoursPerMonth), report.HoursPerMonth, money.Amount(t.Floor), t.above())
 	bill, least := r.line(func(s *Sample) float64 { return s.Bill }), r.line(func(s *Sample) float64 { return s.Floor })
 	top := most(bill, least)
-	fmt.Fprintf(b, "  $/h        %s  up to %s\n", spark(bill, top), report.Dollars(top))
+	fmt.Fprintf(b, "  %-10s %s  up to %s\n", money+"/h", spark(bill, top), money.Amount(top))
 	fmt.Fprintf(b, "  floor      %s\n", spark(least, top))
 	fmt.Fprintf(b, "Instances    %.1f on average, %d at most; %d launched, %d terminated; %.0f %% of the bill is spot\n", t.NodesMean, t.NodesMax, t.Launches, t.Terminations, t.SpotShare)
 	spot, demand := r.line(func(s *Sample) float64 { return float64(s.Spot) }), r.line(func(s *Sample) float64 { return float64(s.Demand + s.Other) })
@@ -280,7 +269,7 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 	of := Configured{Results: runs}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	for i := range Metrics {
-		m := &Metrics[i]
+		m := Metrics[i].in(r.money())
 		e := EstimateOf(of.values(m))
 		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}

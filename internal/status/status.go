@@ -16,7 +16,7 @@ type Report struct {
 	Kerf    string    `json:"kerf"` // the version that runs
 	At      time.Time `json:"at"`
 	// Currency is that of all amounts, which are in millionths of it.
-	Currency string `json:"currency"`
+	Currency catalog.Currency `json:"currency"`
 	// Healthy is false where a problem is bad; warnings leave it true.
 	Healthy  bool               `json:"healthy"`
 	Problems []overview.Problem `json:"problems"` // the worst first

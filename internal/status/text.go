@@ -12,7 +12,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
-	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // few is how many lines of each list are written without verbose: all lists together are to fit on one screen.
@@ -41,7 +40,7 @@ func (r *Report) Write(w io.Writer, verbose bool) error {
 	if verbose {
 		r.writePools(&b)
 	}
-	_, err := io.WriteString(w, report.In(r.Currency, plain(b.String())))
+	_, err := io.WriteString(w, plain(b.String()))
 	return err
 }
 
@@ -59,7 +58,7 @@ func plain(text string) string {
 func (r *Report) WriteProblems(w io.Writer) error {
 	var b strings.Builder
 	r.writeProblems(&b)
-	_, err := io.WriteString(w, report.In(r.Currency, plain(b.String())))
+	_, err := io.WriteString(w, plain(b.String()))
 	return err
 }
 
@@ -151,30 +150,30 @@ func (r *Report) writeCost(b *strings.Builder) {
 		Share
 	}{{"on-demand", c.OnDemand}, {"spot", c.Spot}, {"reserved", c.Reserved}} {
 		if s.Nodes > 0 {
-			shares = append(shares, fmt.Sprintf("%d %s for %s", s.Nodes, s.name, PerHour(s.Price)))
+			shares = append(shares, fmt.Sprintf("%d %s for %s", s.Nodes, s.name, r.perHour(s.Price)))
 		}
 	}
 	if c.Running == 0 && c.Unpriced > 0 {
 		b.WriteString("cost     not known yet: no price has been read\n")
 		return
 	}
-	fmt.Fprintf(b, "cost     %s", PerHour(c.Running))
+	fmt.Fprintf(b, "cost     %s", r.perHour(c.Running))
 	if len(shares) > 0 {
 		fmt.Fprintf(b, ": %s", strings.Join(shares, ", "))
 	}
 	b.WriteString("\n")
 	if c.Dear > 0 {
-		fmt.Fprintf(b, "         %s of it is what nodes cost more that were launched while cheaper capacity was refused; Kerf looks for cheaper nodes as capacity returns\n", PerHour(c.Dear))
+		fmt.Fprintf(b, "         %s of it is what nodes cost more that were launched while cheaper capacity was refused; Kerf looks for cheaper nodes as capacity returns\n", r.perHour(c.Dear))
 	}
 	switch {
 	case c.Floor != nil:
-		fmt.Fprintf(b, "floor    %s is the least that these pods can cost, proved", PerHour(*c.Floor))
+		fmt.Fprintf(b, "floor    %s is the least that these pods can cost, proved", r.perHour(*c.Floor))
 		if c.Gap != nil {
-			fmt.Fprintf(b, "; gap %s%s", PerHour(*c.Gap), part(*c.Gap, *c.Floor))
+			fmt.Fprintf(b, "; gap %s%s", r.perHour(*c.Gap), part(*c.Gap, *c.Floor))
 		}
 		b.WriteString("\n")
 		for _, k := range c.Constraints {
-			fmt.Fprintf(b, "         %s of the floor is for %s of %s\n", PerHour(k.Costs), k.Kind, named(k.Named, k.Workloads, few+1))
+			fmt.Fprintf(b, "         %s of the floor is for %s of %s\n", r.perHour(k.Costs), k.Kind, named(k.Named, k.Workloads, few+1))
 		}
 	case c.FloorError != "":
 		fmt.Fprintf(b, "floor    not found: %s\n", c.FloorError)
@@ -267,7 +266,7 @@ func (r *Report) writeMoves(b *strings.Builder, most int) {
 			fmt.Fprintf(b, " -> %s", strings.Join(m.New, ", "))
 		}
 		if m.Saving > 0 {
-			fmt.Fprintf(b, "; saves %s", PerHour(m.Saving))
+			fmt.Fprintf(b, "; saves %s", r.perHour(m.Saving))
 		}
 		if m.Pods > 0 {
 			fmt.Fprintf(b, "; moves %s", plan.Count(m.Pods, "pod"))
@@ -304,13 +303,13 @@ func (r *Report) writeBlocked(b *strings.Builder, most int) {
 	for _, x := range r.Blocked {
 		sum += x.Saves
 	}
-	fmt.Fprintf(b, "\nblocked savings, %s if each is counted by itself", PerHour(sum))
+	fmt.Fprintf(b, "\nblocked savings, %s if each is counted by itself", r.perHour(sum))
 	if gap := r.Cost.Gap; gap != nil && r.Pods.Waiting == 0 && sum > max(0, *gap) {
-		fmt.Fprintf(b, "; together at most %s, the gap to the floor", PerHour(max(0, *gap)))
+		fmt.Fprintf(b, "; together at most %s, the gap to the floor", r.perHour(max(0, *gap)))
 	}
 	b.WriteString("\n")
 	for _, x := range r.Blocked[:min(most, len(r.Blocked))] {
-		fmt.Fprintf(b, "  %s  %s: %s\n", PerHour(x.Saves), x.Text, named(x.Nodes, x.Count, most))
+		fmt.Fprintf(b, "  %s  %s: %s\n", r.perHour(x.Saves), x.Text, named(x.Nodes, x.Count, most))
 	}
 	r.more(b, len(r.Blocked), most, "line")
 }
@@ -335,7 +334,7 @@ func (r *Report) writePools(b *strings.Builder) {
 	b.WriteString("\nNodePools\n")
 	pools := slices.SortedFunc(slices.Values(r.Pools), func(x, y overview.Pool) int { return strings.Compare(x.Name, y.Name) })
 	for _, p := range pools {
-		fmt.Fprintf(b, "  %s: %s, %s", p.Name, plan.Count(p.Nodes, "node"), PerHour(p.Price))
+		fmt.Fprintf(b, "  %s: %s, %s", p.Name, plan.Count(p.Nodes, "node"), r.perHour(p.Price))
 		if p.NotReady != "" {
 			fmt.Fprintf(b, "; can't launch: %s", p.NotReady)
 		}
@@ -343,10 +342,10 @@ func (r *Report) writePools(b *strings.Builder) {
 	}
 }
 
-// PerHour writes an amount per hour, to the hundredth of a cent.
-func PerHour(m catalog.MicroUSD) string {
+// perHour writes an amount per hour, to the hundredth of a cent.
+func (r *Report) perHour(m catalog.MicroUSD) string {
 	if m < 0 {
-		return plan.Dollars((m-50)/100*100) + "/h"
+		return r.Currency.Amount((m-50)/100*100) + "/h"
 	}
-	return plan.Dollars((m+50)/100*100) + "/h"
+	return r.Currency.Amount((m+50)/100*100) + "/h"
 }

@@ -149,7 +149,7 @@ func (m *Model) moveEntry(i int) entry {
 	if v.Begun {
 		state = "under way"
 	}
-	e.cells = []string{v.Cause, state, fmt.Sprint(len(v.Nodes)), fmt.Sprint(len(v.New)), fmt.Sprint(v.Pods), saving(v.Saving), v.Why}
+	e.cells = []string{v.Cause, state, fmt.Sprint(len(v.Nodes)), fmt.Sprint(len(v.New)), fmt.Sprint(v.Pods), m.saving(v.Saving), v.Why}
 	e.open = func() *detail {
 		d := &detail{title: v.Cause + ", " + state, head: []string{v.Why}}
 		if !v.Begun {
@@ -163,7 +163,7 @@ func (m *Model) moveEntry(i int) entry {
 			}
 		}
 		if v.Saving > 0 {
-			d.head = append(d.head, "It saves "+perHour(v.Saving)+".")
+			d.head = append(d.head, "It saves "+m.perHour(v.Saving)+".")
 		}
 		if v.Pods > 0 {
 			d.head = append(d.head, counted(v.Pods, "pod")+" move.")
@@ -184,11 +184,11 @@ func (m *Model) moveEntry(i int) entry {
 }
 
 // saving is an amount; nothing where it is none.
-func saving(s catalog.MicroUSD) string {
+func (m *Model) saving(s catalog.MicroUSD) string {
 	if s == 0 {
 		return ""
 	}
-	return money(s)
+	return m.money(s)
 }
 
 func (m *Model) blockedEntry(i int) entry {
@@ -198,10 +198,10 @@ func (m *Model) blockedEntry(i int) entry {
 		by = "each node"
 	}
 	return entry{
-		cells: []string{money(b.Saves), fmt.Sprint(b.Count), by, b.Text},
+		cells: []string{m.money(b.Saves), fmt.Sprint(b.Count), by, b.Text},
 		open: func() *detail {
 			d := &detail{title: b.Text, head: []string{
-				"Without this, removing or replacing " + counted(b.Count, "node") + " would save " + perHour(b.Saves) + ".", "reason: " + b.Code,
+				"Without this, removing or replacing " + counted(b.Count, "node") + " would save " + m.perHour(b.Saves) + ".", "reason: " + b.Code,
 			}}
 			if b.By != "" {
 				d.head = append(d.head, "by: "+b.By)

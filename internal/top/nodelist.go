@@ -36,7 +36,7 @@ func (m *Model) nodeColumns() []column {
 		{title: "CAPACITY", width: 9, from: 96},
 		{title: "USE", width: bar, from: 44},
 		{title: "", width: 8, from: 30},
-		{title: "$/H", width: 7, right: true, from: 36},
+		{title: m.priceTitle(), width: 7, right: true, from: 36},
 		{title: "PODS", width: 4, right: true, from: 68},
 		{title: "AGE", width: 5, right: true, from: 76},
 		{title: "STATE", width: 9},
@@ -45,7 +45,12 @@ func (m *Model) nodeColumns() []column {
 }
 
 // sorted is the title of the column that nodes are sorted by.
-var sorted = map[Sort]string{byName: "NODE", byPrice: "$/H", byUse: "USE", byAge: "AGE"}
+func (m *Model) sorted() string {
+	return map[Sort]string{byName: "NODE", byPrice: m.priceTitle(), byUse: "USE", byAge: "AGE"}[m.nodes.Sort]
+}
+
+// priceTitle is the title of the column of prices.
+func (m *Model) priceTitle() string { return m.doc.Currency.Symbol() + "/H" }
 
 func (m *Model) nodeEntry(i int) entry {
 	if g := m.rows[i].pool; g != nil {
@@ -68,7 +73,7 @@ func (m *Model) nodeEntry(i int) entry {
 	price := "?"
 	switch {
 	case n.Price > 0:
-		price = money(n.Price)
+		price = m.money(n.Price)
 	case n.Claim == "" || n.State == overview.Launching:
 		price = ""
 	}
@@ -114,7 +119,7 @@ func (m *Model) groupEntry(g *group) entry {
 		percent = fmt.Sprintf("%3.0f%% %s", 100*u.part(), u.resource)
 	}
 	return entry{key: "pool " + g.name, cells: []string{
-		mark + name, "", counted(g.nodes, "node"), "", "", m.look.bar.draw(u.Amount, m.nodeColumns()[5].width), percent, saving(g.price), "", "", "", "",
+		mark + name, "", counted(g.nodes, "node"), "", "", m.look.bar.draw(u.Amount, m.nodeColumns()[5].width), percent, m.saving(g.price), "", "", "", "",
 	}}
 }
 
@@ -155,7 +160,7 @@ func (m *Model) why(n *overview.Node) string {
 	}
 	text := "kept: " + n.Hold.Text
 	if n.Hold.Saves > 0 {
-		text = "would save " + perHour(n.Hold.Saves) + "; " + text
+		text = "would save " + m.perHour(n.Hold.Saves) + "; " + text
 	}
 	return text
 }
@@ -169,7 +174,7 @@ func (m *Model) describe(n *overview.Node) []string {
 		}
 	}
 	if n.Price > 0 {
-		about = append(about, perHour(n.Price))
+		about = append(about, m.perHour(n.Price))
 	}
 	if n.Pool != "" {
 		about = append(about, "NodePool "+n.Pool)
@@ -209,7 +214,7 @@ func (m *Model) poolText(name string) []string {
 		if p.Name != name {
 			continue
 		}
-		out := []string{"NodePool " + name + ": " + counted(p.Nodes, "node") + ", " + perHour(p.Price)}
+		out := []string{"NodePool " + name + ": " + counted(p.Nodes, "node") + ", " + m.perHour(p.Price)}
 		if p.NotReady != "" {
 			return append(out, "it can't launch nodes: "+p.NotReady)
 		}

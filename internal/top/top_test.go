@@ -101,6 +101,27 @@ var nodeAnswer = &overview.Explanation{
 	Pods: []overview.PodLine{{Pod: "shop/db-0", CPU: 400, Memory: 1 << 30}, {Pod: "shop/web-7d9f-aaaaa", CPU: 500, Memory: 1 << 29}, {Pod: "kube-system/kube-proxy-zzzzz", CPU: 100, Memory: 1 << 27, Daemon: true}},
 }
 
+// A floor that was not found anew for a minute is said to be old: what runs may be something else by now.
+func TestAnOldFloorSaysItsAge(t *testing.T) {
+	for _, tt := range []struct {
+		age      time.Duration
+		bound    int64
+		unpriced int
+		want     string
+	}{
+		{0, 1_400_000, 0, "floor $1.400/h (+0.0%)"}, {floorOld, 1_400_000, 0, "floor $1.400/h (+0.0%)"}, {3 * time.Minute, 1_400_000, 0, "floor $1.400/h (+0.0%), 3m old"},
+		{2 * time.Hour, 1_400_000, 1, "floor $1.400/h, 120m old"}, {5 * time.Minute, 0, 0, "floor $0/h, 5m old"},
+	} {
+		d := shop(t)
+		d.Bill.Unpriced = tt.unpriced
+		m := New(Options{First: d}, d.At)
+		m.floor = overview.FloorNow{At: m.now.Add(-tt.age), Floor: &floor.Floor{Bound: catalog.MicroUSD(tt.bound), Running: catalog.MicroUSD(tt.bound)}}
+		if got := m.floorText(); got != tt.want {
+			t.Errorf("after %s: %q, want %q", tt.age, got, tt.want)
+		}
+	}
+}
+
 // TestScreens compares each list, what Enter opens, and the help with what they were, at two sizes and without Unicode.
 func TestScreens(t *testing.T) {
 	found := newsMsg{floor: overview.FloorNow{Floor: &floor.Floor{Bound: 1_400_000, Running: 1_607_400}}}
@@ -342,6 +363,11 @@ func TestTheTable(t *testing.T) {
 	golden(t, "table.txt", b.String())
 	d := shop(t)
 	d.Currency = "CNY"
+	for _, n := range d.Nodes {
+		if n.Hold != nil {
+			n.Hold.Text = strings.ReplaceAll(n.Hold.Text, "$", "¥") // as the controller words it there
+		}
+	}
 	b.Reset()
 	if err := WriteTable(&b, d, NodeOptions{Sort: byPrice}); err != nil {
 		t.Fatal(err)

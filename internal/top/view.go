@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // The lines around a list: two of figures, tabs, titles of columns; three on what the cursor is on, and keys.
@@ -48,7 +48,7 @@ func (m *Model) screen() string {
 	}
 	lines = lines[:min(len(lines), m.height)]
 	for i, line := range lines {
-		line = m.inCurrency(line)
+		line = m.shown(line)
 		lines[i] = line
 		if ansi.StringWidth(line) > m.width {
 			lines[i] = ansi.Truncate(line, m.width, "")
@@ -64,16 +64,12 @@ func (m *Model) screen() string {
 // ofCurrency are the symbols of currencies as a terminal without Unicode shows them.
 var ofCurrency = strings.NewReplacer("¥", "CNY ", "€", "EUR ")
 
-// inCurrency writes a text with amounts in dollars in the currency of the region.
-func (m *Model) inCurrency(text string) string {
-	if m.doc == nil || m.doc.Currency == "" || m.doc.Currency == "USD" {
+// shown is a text with currencies as the terminal shows them.
+func (m *Model) shown(text string) string {
+	if m.look.unicode {
 		return text
 	}
-	text = report.In(m.doc.Currency, text)
-	if !m.look.unicode {
-		text = ofCurrency.Replace(text)
-	}
-	return text
+	return ofCurrency.Replace(text)
 }
 
 func (m *Model) below() int {
@@ -201,7 +197,7 @@ func (m *Model) figures() string {
 	if others := len(m.doc.Nodes) - managed; others > 0 {
 		nodes += fmt.Sprintf(" + %d", others)
 	}
-	cost := perHour(m.doc.Bill.Running)
+	cost := m.perHour(m.doc.Bill.Running)
 	if m.doc.Bill.Running == 0 && m.doc.Bill.Unpriced > 0 {
 		cost = "cost …" // no price is read yet
 	}
@@ -222,15 +218,22 @@ func (m *Model) figures() string {
 	return line
 }
 
+// floorOld is how old a floor is whose age is said: it is found again every five seconds, and less often in large clusters.
+const floorOld = time.Minute
+
 func (m *Model) floorText() string {
 	f := m.floor
+	age := ""
+	if !f.At.IsZero() && m.now.Sub(f.At) > floorOld {
+		age = ", " + m.ago(f.At) + " old"
+	}
 	switch {
 	case f.Floor != nil && f.Bound > 0 && m.doc.Bill.Unpriced > 0:
-		return "floor " + perHour(f.Bound)
+		return "floor " + m.perHour(f.Bound) + age
 	case f.Floor != nil && f.Bound > 0:
-		return "floor " + perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(f.Running-f.Bound)/float64(f.Bound))) // of the same moment
+		return "floor " + m.perHour(f.Bound) + fmt.Sprintf(" (+%.1f%%)", max(0, 100*float64(f.Running-f.Bound)/float64(f.Bound))) + age // of the same moment
 	case f.Floor != nil:
-		return "floor $0/h"
+		return "floor " + m.perHour(0) + age
 	case f.Error != "":
 		return m.look.quiet.Render("floor not found")
 	case m.options.Floors == nil:
@@ -321,10 +324,10 @@ func (m *Model) titles(columns []column, widths []int) string {
 			continue
 		}
 		title := c.title
-		if m.tab == nodesTab && title != "" && title == sorted[m.nodes.Sort] {
+		if m.tab == nodesTab && title != "" && title == m.sorted() {
 			title += m.arrow()
 		}
-		title = m.inCurrency(title)
+		title = m.shown(title)
 		if c.right {
 			cells = append(cells, fitRight(title, widths[i]))
 		} else {
@@ -400,7 +403,7 @@ func (m *Model) about() []string {
 		for _, b := range m.doc.Blocked {
 			sum += b.Saves
 		}
-		lines = []string{m.doc.Blocked[at].Text, "all together, each counted by itself: " + perHour(sum)}
+		lines = []string{m.doc.Blocked[at].Text, "all together, each counted by itself: " + m.perHour(sum)}
 	case waitingTab, movesTab, decisionsTab, eventsTab:
 		e := m.entry(m.tab, at)
 		lines = []string{e.cells[len(e.cells)-1]}

@@ -12,26 +12,26 @@ import (
 )
 
 // money writes an amount in three or four digits.
-func money(m catalog.MicroUSD) string {
-	d := float64(m) / 1e6
-	sign := ""
+func (m *Model) money(amount catalog.MicroUSD) string {
+	d := float64(amount) / 1e6
+	sign, symbol := "", m.doc.Currency.Symbol()
 	if d < 0 {
 		sign, d = "-", -d
 	}
 	switch {
 	case d == 0:
-		return "$0"
+		return symbol + "0"
 	case d < 1:
-		return fmt.Sprintf("%s$%.4f", sign, d)
+		return fmt.Sprintf("%s%s%.4f", sign, symbol, d)
 	case d < 100:
-		return fmt.Sprintf("%s$%.3f", sign, d)
+		return fmt.Sprintf("%s%s%.3f", sign, symbol, d)
 	case d < 1000:
-		return fmt.Sprintf("%s$%.2f", sign, d)
+		return fmt.Sprintf("%s%s%.2f", sign, symbol, d)
 	}
-	return fmt.Sprintf("%s$%.0f", sign, d)
+	return fmt.Sprintf("%s%s%.0f", sign, symbol, d)
 }
 
-func perHour(m catalog.MicroUSD) string { return money(m) + "/h" }
+func (m *Model) perHour(amount catalog.MicroUSD) string { return m.money(amount) + "/h" }
 
 // cores writes thousandths of a core.
 func cores(milli int64) string {

@@ -81,6 +81,8 @@ type Summary struct {
 	Placed     int              `json:"placed"`            // on nodes that exist or are in flight
 	Unplaced   int              `json:"unplaced"`
 	Price      catalog.MicroUSD `json:"price"` // of the new nodes, per hour
+	// Currency of the price; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
 	// Moves is how many were begun, where it was asked which nodes go.
 	Moves int `json:"moves,omitempty"`
 	// Done is how many of them were carried out, and GivenUp how many were not, the last of them for the reason Why.
@@ -97,7 +99,7 @@ type Summary struct {
 func (s *Summary) Text() string {
 	var words []string
 	if s.NewNodes > 0 {
-		words = append(words, "launch "+plan.Count(s.NewNodes, "node")+" for "+plan.Dollars(s.Price)+"/h")
+		words = append(words, "launch "+plan.Count(s.NewNodes, "node")+" for "+s.Currency.Amount(s.Price)+"/h")
 		if s.Outcome != nil {
 			words[0] += " (" + s.Outcome.Text() + ")"
 		}
@@ -187,7 +189,7 @@ func newEntry(d *record.Decision, known *record.Types) (*entry, error) {
 	if d.Plan == nil {
 		return e, nil
 	}
-	e.NewNodes, e.Price = len(d.Plan.NewNodes), d.Plan.Price
+	e.NewNodes, e.Price, e.Currency = len(d.Plan.NewNodes), d.Plan.Price, d.Plan.Currency
 	for _, x := range d.Plan.Placements {
 		e.Placed += len(x.Pods)
 	}

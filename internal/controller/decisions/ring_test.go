@@ -203,3 +203,16 @@ func asJSON(t testing.TB, v any) string {
 	}
 	return string(b)
 }
+
+func TestASummaryIsInTheCurrencyOfItsPlan(t *testing.T) {
+	for currency, want := range map[catalog.Currency]string{"": " for $", "USD": " for $", "CNY": " for ¥"} {
+		d := decision(1, scenario.GenerateTypes(50, 1), 10)
+		d.Problem.Options.Currency = currency
+		d.Plan = pack.Solve(d.Problem)
+		r := decisions.NewRing(1, 1<<20, slog.New(slog.DiscardHandler))
+		r.Add(d)
+		if got := r.List()[0]; got.Currency != currency || !strings.Contains(got.Text(), want) {
+			t.Errorf("%q: %s", currency, got.Text())
+		}
+	}
+}

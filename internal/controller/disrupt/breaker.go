@@ -69,6 +69,8 @@ type miss struct {
 type Launch struct {
 	Pods  []*corev1.Pod
 	Price catalog.MicroUSD
+	// Currency of the price; empty is USD.
+	Currency catalog.Currency
 }
 
 // NewBreaker returns a breaker that knows nothing yet.
@@ -158,7 +160,9 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 	defer g.mu.Unlock()
 	g.moves = slices.DeleteFunc(g.moves, func(m move) bool { return now.Sub(m.at) >= lookBack })
 	g.misses = slices.DeleteFunc(g.misses, func(m miss) bool { return now.Sub(m.at) >= lookBack })
+	in := catalog.Currency("")
 	for _, b := range launched {
+		in = b.Currency
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
 			if m := g.movedLocked(p, count, now); m != nil && !m.judged && !m.missed[p.UID] {
@@ -188,7 +192,7 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 	}
 	g.held, g.until = hold, now.Add(hold)
 	g.why = fmt.Sprintf("%s for %s/h had to be launched in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
-		plan.Count(len(g.misses), "instance"), plan.Dollars(spent), lookBack, plan.Dollars(saved))
+		plan.Count(len(g.misses), "instance"), in.Amount(spent), lookBack, in.Amount(saved))
 	g.misses = nil
 	for i := range g.moves {
 		g.moves[i].judged = true

@@ -32,6 +32,8 @@ type Command struct {
 	Why string
 	// Saving per hour at best; 0 when money is not the reason.
 	Saving catalog.MicroUSD
+	// Currency of the saving; empty is USD.
+	Currency catalog.Currency
 	// Hold is for how long the new nodes are held so that the command pays back; 0 when money is not the reason.
 	Hold time.Duration
 	// Filled are the claims of nodes that are kept and held because pods are moved to them.
@@ -80,7 +82,7 @@ func (c *Command) String() string {
 		}
 	}
 	if c.Saving > 0 {
-		fmt.Fprintf(&b, ", saves %s/h", plan.Dollars(c.Saving))
+		fmt.Fprintf(&b, ", saves %s/h", c.Currency.Amount(c.Saving))
 	}
 	return b.String()
 }

@@ -16,7 +16,7 @@ import (
 func command(m *disrupt.Move, v *view) Command {
 	c := Command{
 		Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
-		Why: m.Why, Saving: m.Saving, Kind: kind(m),
+		Why: m.Why, Saving: m.Saving, Currency: v.problem.Cluster.Options.Currency, Kind: kind(m),
 	}
 	for _, name := range m.Nodes {
 		n := v.nodes[name]

@@ -130,7 +130,7 @@ func (q *Queue) UnderWay() []Command {
 	slices.SortFunc(found, func(a, b *execution) int { return cmp.Or(a.begun.Compare(b.begun), strings.Compare(a.id, b.id)) })
 	out := make([]Command, len(found))
 	for i, x := range found {
-		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving}
+		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency}
 	}
 	return out
 }

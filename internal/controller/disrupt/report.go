@@ -20,7 +20,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -156,7 +155,7 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 		if pool == nil || pool.Spec.Disruption.ConsolidationPolicy != karpv1.ConsolidationPolicyBalanced {
 			continue
 		}
-		text := "the policy Balanced accepts a consolidation that saves " + plan.Dollars(m.Saving) + "/h: " + m.Why
+		text := "the policy Balanced accepts a consolidation that saves " + v.problem.Cluster.Options.Currency.Amount(m.Saving) + "/h: " + m.Why
 		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, func() string { return text })
 		if !pools[n.Pool] && t.limit.AllowN(t.clock.Now(), 1) {
 			t.recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)

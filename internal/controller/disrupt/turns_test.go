@@ -178,7 +178,7 @@ func TestEachOfManyNodesIsTold(t *testing.T) {
 	}
 	pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
 	pool.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyBalanced
-	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, standing: &cache.DisruptionConstraints{}, nodes: map[string]*cluster.Node{}}
+	v := &view{pools: map[string]*karpv1.NodePool{"default": pool}, problem: &disrupt.Problem{Cluster: &pack.Problem{}}, standing: &cache.DisruptionConstraints{}, nodes: map[string]*cluster.Node{}}
 	d := &disrupt.Decision{}
 	nodes := fake.NewClientBuilder().WithScheme(scheme)
 	for i := range many {

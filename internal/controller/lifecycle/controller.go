@@ -39,6 +39,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 	"github.com/kerf-sh/kerf/internal/trace"
@@ -117,7 +118,7 @@ type Controller struct {
 	Instances InstanceHealth
 	Waiting   Waiting
 	// Currency is that of prices; nil: dollars.
-	Currency func() string
+	Currency func() catalog.Currency
 	// Trace may be nil.
 	Trace *trace.Tracer
 	// Nominees may be nil: pods are not nominated then. Pods writes their status; it should be a client of its own, whose

@@ -9,7 +9,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/controller/events"
-	"github.com/kerf-sh/kerf/internal/report"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -21,12 +21,13 @@ func (c *Controller) priced(claim *karpv1.NodeClaim, instance *cloud.Instance) (
 	if launched <= 0 {
 		return planned, launched
 	}
-	what := fmt.Sprintf("%s %s in %s for $%.4f/h", instance.CapacityType, instance.InstanceType, instance.Zone, launched)
-	if planned > 0 {
-		what += fmt.Sprintf(", planned at $%.4f/h", planned)
-	}
+	in := catalog.Currency("")
 	if c.Currency != nil {
-		what = report.In(c.Currency(), what)
+		in = c.Currency()
+	}
+	what := fmt.Sprintf("%s %s in %s for %s%.4f/h", instance.CapacityType, instance.InstanceType, instance.Zone, in.Symbol(), launched)
+	if planned > 0 {
+		what += fmt.Sprintf(", planned at %s%.4f/h", in.Symbol(), planned)
 	}
 	claim.Annotations[apply.LaunchedAnnotation] = what
 	known := c.remember(claim)

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/record"
-
-	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // Recorder is an event recorder that drops an event which says the same of the same object within a window: an event is
@@ -24,8 +22,6 @@ type Recorder struct {
 	seed   maphash.Seed
 	// Heard, if set, is told of each event that is recorded. It must not block, and is set before the first event.
 	Heard func(object runtime.Object, eventType, reason, message string)
-	// Currency, if set, is that of amounts in messages, which the engine writes in dollars. It is set before the first event.
-	Currency func() string
 
 	mu   sync.Mutex // makes a look and what follows from it one step
 	seen *cache.LRUExpireCache
@@ -47,7 +43,6 @@ func NewRecorder(next record.EventRecorder, window time.Duration, now func() tim
 
 // Event records an event unless an equal one was recorded within the window.
 func (r *Recorder) Event(object runtime.Object, eventType, reason, message string) {
-	message = r.inCurrency(message)
 	if r.fresh(object, reason, message) {
 		r.tell(object, eventType, reason, message)
 		r.next.Event(object, eventType, reason, message)
@@ -61,18 +56,11 @@ func (r *Recorder) Eventf(object runtime.Object, eventType, reason, format strin
 
 // AnnotatedEventf is Eventf; annotations are not part of what makes two events equal.
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
-	message := r.inCurrency(fmt.Sprintf(format, args...))
+	message := fmt.Sprintf(format, args...)
 	if r.fresh(object, reason, message) {
 		r.tell(object, eventType, reason, message)
 		r.next.AnnotatedEventf(object, annotations, eventType, reason, "%s", message)
 	}
-}
-
-func (r *Recorder) inCurrency(message string) string {
-	if r.Currency == nil {
-		return message
-	}
-	return report.In(r.Currency(), message)
 }
 
 func (r *Recorder) tell(object runtime.Object, eventType, reason, message string) {

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 )
 
@@ -47,18 +46,6 @@ func TestRecorderDropsOnlyEqualEventsWithinTheWindow(t *testing.T) {
 	r.AnnotatedEventf(a, nil, "Normal", "Nominated", "goes to %s", "n1")
 	if got := len(fake.Events); got != 4 {
 		t.Errorf("recorded %d events, want 4", got)
-	}
-}
-
-// AWS charges in yuan in China.
-func TestEventsNameTheCurrencyOfTheRegion(t *testing.T) {
-	fake, heard := record.NewFakeRecorder(10), ""
-	r := NewRecorder(fake, 2*time.Minute, time.Now)
-	r.Currency = func() string { return "CNY" }
-	r.Heard = func(_ runtime.Object, _, _, message string) { heard = message }
-	r.Eventf(&corev1.Pod{}, "Normal", "Launched", "launched %s for $%.4f/h", "m5.large", 0.6)
-	if got := <-fake.Events; got != "Normal Launched launched m5.large for ¥0.6000/h" || heard != "launched m5.large for ¥0.6000/h" {
-		t.Errorf("%q, heard %q", got, heard)
 	}
 }
 

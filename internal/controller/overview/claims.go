@@ -73,7 +73,7 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 		}
 	case karpenterv1.ConditionTypeRegistered:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "instance runs and has not joined the cluster", "instances run and have not joined the cluster")
-		p.Text += cost(nodes)
+		p.Text += d.cost(nodes)
 		if younger := b.younger(nodes); younger > 0 {
 			p.Text += "; " + counted(younger, "younger instance has", "younger instances have") + " not joined either"
 		}
@@ -87,7 +87,7 @@ func (f *found) claim(d *Document, b *behind, t *Trouble, names []string) {
 		}
 	case karpenterv1.ConditionTypeInitialized:
 		p.Code, p.Title = SlowToJoin, counted(len(names), "node has joined and can't take pods yet", "nodes have joined and can't take pods yet")
-		p.Text += cost(nodes)
+		p.Text += d.cost(nodes)
 	}
 	if p.Code == SlowToJoin && d.At.Sub(t.Since) >= joinsWithin {
 		p.Level = Bad

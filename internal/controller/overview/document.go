@@ -24,7 +24,7 @@ type Document struct {
 	Account string    `json:"account,omitempty"` // of AWS; empty where the controller's credentials do not say it
 	At      time.Time `json:"at"`
 	// Currency is that of all amounts, which are in millionths of it.
-	Currency string `json:"currency"`
+	Currency catalog.Currency `json:"currency"`
 	// Version is to be named in the next request. It is good for one process: another answers with everything.
 	Version string `json:"version"`
 	// Full is set where Nodes, Classes, History and Events are all there are. Otherwise they are those that are new or have changed,

@@ -22,8 +22,8 @@ import (
 // Sources are where the overview comes from. Snapshot and Now are required; whatever else is nil is left out.
 type Sources struct {
 	Kerf, Cluster, Region string
-	Account               func() string // of AWS; empty where it is not known
-	Currency              func() string // of all prices
+	Account               func() string           // of AWS; empty where it is not known
+	Currency              func() catalog.Currency // of all prices
 	Snapshot              func() *cluster.Snapshot
 	// Pools are the NodePools with their types and what these cost, Problem is the input of a decision. Both may wait for AWS. One of
 	// them is called at a time.

@@ -39,7 +39,7 @@ type world struct {
 	decision *disrupt.Decision
 	underWay []controller.Command
 
-	currency    string
+	currency    catalog.Currency
 	interrupted func(*cluster.Snapshot) []overview.Interruption
 	asked       int // how often the pools were read
 }
@@ -53,7 +53,7 @@ func (w *world) overview() *overview.Overview {
 			return &pack.Problem{Now: w.now, Nodes: s.Nodes, Pending: s.Pending, Pools: w.pools}
 		},
 		Decision: func() *disrupt.Decision { return w.decision },
-		Currency: func() string { return cmp.Or(w.currency, "USD") },
+		Currency: func() catalog.Currency { return cmp.Or(w.currency, "USD") },
 		UnderWay: func() []controller.Command { return w.underWay }, Interrupted: w.interrupted,
 		Now: func() time.Time { return w.now },
 	})
@@ -340,7 +340,7 @@ func TestReadersAreGivenTheSameBytes(t *testing.T) {
 		}
 		return strings.TrimSpace(string(text)), d.Version
 	}
-	w.currency, w.decision = "CNY", &disrupt.Decision{Kept: []disrupt.Kept{{Node: "a", Reasons: []disrupt.Reason{{Code: disrupt.NotCheaper, Want: "$0.0010", Have: "$0.0020"}}}}}
+	w.currency, w.decision = "CNY", &disrupt.Decision{Kept: []disrupt.Kept{{Node: "a", Reasons: []disrupt.Reason{{Code: disrupt.NotCheaper, Want: "¥0.0010", Have: "¥0.0020"}}}}}
 	whole, version := read("", "gzip")
 	if !strings.Contains(whole, `"currency":"CNY"`) || !strings.Contains(whole, "¥0.0020") || strings.Contains(whole, "$") {
 		t.Errorf("in China: %s", whole)

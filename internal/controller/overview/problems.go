@@ -219,7 +219,7 @@ func nodeProblems(d *Document, nodes []*known, troubled map[object]bool) (out []
 	}
 	if len(slow) > 0 {
 		n := slices.MinFunc(slow, func(a, b *Node) int { return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name)) })
-		p := Problem{Code: SlowToJoin, Level: Bad, Title: counted(len(slow), "instance has not become a ready node", "instances have not become ready nodes"), Text: names(slow) + cost(slow), Since: n.Created, Kind: "Node", Object: n.Name, Remedy: "kerf doctor; kubectl get nodeclaims -o wide"}
+		p := Problem{Code: SlowToJoin, Level: Bad, Title: counted(len(slow), "instance has not become a ready node", "instances have not become ready nodes"), Text: names(slow) + d.cost(slow), Since: n.Created, Kind: "Node", Object: n.Name, Remedy: "kerf doctor; kubectl get nodeclaims -o wide"}
 		if n.Claim != "" {
 			p.Remedy = "kerf doctor; kubectl describe nodeclaim " + n.Claim
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // What to do about a problem: sentences and commands, with "; " between them.
@@ -200,7 +199,7 @@ func (c *Closure) raise(instead string) string {
 }
 
 // cost is what nodes cost that nobody can use, as a clause; empty where that is not known.
-func cost(nodes []*Node) string {
+func (d *Document) cost(nodes []*Node) string {
 	sum := catalog.MicroUSD(0)
 	for _, n := range nodes {
 		sum += n.Price
@@ -212,7 +211,7 @@ func cost(nodes []*Node) string {
 	if len(nodes) == 1 {
 		what = "it costs"
 	}
-	return fmt.Sprintf("; %s %s/h meanwhile", what, plan.Dollars(sum))
+	return fmt.Sprintf("; %s %s/h meanwhile", what, d.Currency.Amount(sum))
 }
 
 // carried is how many pods are on nodes, as a clause; empty for none.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/record"
-	"github.com/kerf-sh/kerf/internal/report"
 )
 
 // ProblemPath is where the problem of now is served, as a file that kerf replay reads.
@@ -99,9 +98,6 @@ type answer struct {
 func (a *answer) plain() []byte {
 	a.write.Do(func() {
 		a.text, _ = json.Marshal(a.document) // it has nothing that JSON lacks
-		if a.document.Currency != "USD" {
-			a.text = []byte(report.In(a.document.Currency, string(a.text))) // reasons name amounts, and the engine knows no currencies
-		}
 	})
 	return a.text
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // stalled joins the drains that wait for pods which may not be evicted: their nodes cost on until they may.
@@ -30,7 +29,7 @@ func stalled(d *Document) []Problem {
 	}
 	text := strings.Join(lines, "\n")
 	if price > 0 {
-		text += "; the wait costs " + plan.Dollars(price) + "/h"
+		text += "; the wait costs " + d.Currency.Amount(price) + "/h"
 	}
 	remedy := "let the PodDisruptionBudget allow an eviction: fewer minAvailable, more maxUnavailable, or more replicas"
 	if !strings.Contains(text, "PodDisruptionBudget") {

@@ -29,6 +29,8 @@ type Problems struct {
 	Overlays Overlays
 	Subnets  func(*awsv1.EC2NodeClass) []cluster.Subnet
 	Pack     pack.Options
+	// Currency is that of all prices; nil: not known.
+	Currency func() catalog.Currency
 	// Lasting prices everything for savings that have to last (cluster.Lasting).
 	Lasting bool
 	// Recover runs a function and turns its panic into an error; nil is a plain one.
@@ -55,6 +57,10 @@ func (m *Problems) Replacing(ctx context.Context, snapshot *cluster.Snapshot, no
 	if m.Lasting {
 		priced = m.lasting.Apply
 	}
+	options := m.Pack
+	if m.Currency != nil {
+		options.Currency = m.Currency()
+	}
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
@@ -62,7 +68,7 @@ func (m *Problems) Replacing(ctx context.Context, snapshot *cluster.Snapshot, no
 		Pending:    snapshot.Pending,
 		Pools:      pools,
 		Daemons:    snapshot.Daemons,
-		Options:    m.Pack,
+		Options:    options,
 	}
 }
 

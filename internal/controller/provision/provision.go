@@ -105,6 +105,8 @@ type Options struct {
 	// WholeBatches makes every decision wait for BatchIdle, also where nobody is known to follow.
 	WholeBatches bool
 	Pack         pack.Options
+	// Currency is that of all prices; nil: not known.
+	Currency func() catalog.Currency
 	// Solve is that of a pack.Engine when nil.
 	Solve func(*pack.Problem) *plan.Plan
 	// Retry, when set, is told of which NodePools pods wait for capacity that EC2 lacks.
@@ -168,7 +170,7 @@ func New(o Options) *Controller {
 	}
 	c.doubts.reserved = o.Reserved
 	c.batch.missing, c.batch.whole = o.Missing, o.WholeBatches
-	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Recover: o.Recover, Now: o.Clock.Now, Late: c.batch.poke}
+	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Currency: o.Currency, Recover: o.Recover, Now: o.Clock.Now, Late: c.batch.poke}
 	return c
 }
 

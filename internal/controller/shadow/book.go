@@ -38,7 +38,9 @@ type Intent struct {
 	Pods   int      `json:"pods,omitempty"`  // that instances would be launched for, or that would move
 	// Saving per hour at best; below zero for instances that pods wait for.
 	Saving catalog.MicroUSD `json:"saving"`
-	Why    string           `json:"why,omitempty"`
+	// Currency of the saving; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
+	Why      string           `json:"why,omitempty"`
 }
 
 // Pool is what the nodes of a pool cost per hour, those that are being deleted left out.
@@ -70,6 +72,8 @@ type Summary struct {
 	Last   []Intent  `json:"last,omitempty"` // oldest first
 	// Missed is what the running bill came to beyond the one of Kerf's decisions since the start, in micro-USD.
 	Missed catalog.MicroUSD `json:"missed"`
+	// Currency of all amounts; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
 	// Unpriced is how many nodes have no known price; they are left out.
 	Unpriced int `json:"unpriced,omitempty"`
 	// Refused are calls that would have changed something and were not let out. There should be none.
@@ -110,7 +114,7 @@ func (b *Book) Enter(r *Round) []Intent {
 		s.Missed += catalog.MicroUSD(float64(b.gap) * elapsed.Hours())
 	}
 	s.Rounds++
-	s.Until = r.At.UTC()
+	s.Until, s.Currency = r.At.UTC(), r.Cluster.Options.Currency
 	s.Pools, s.Total, s.Unpriced = compare(r)
 	b.gap = s.Total.Running - s.Total.Kerf
 	var fresh []Intent
@@ -237,7 +241,7 @@ func intents(r *Round) []found {
 		for i := range r.Plan.NewNodes {
 			n := &r.Plan.NewNodes[i]
 			out = append(out, found{"launch " + podsKey(n), Intent{
-				At: r.At.UTC(), What: "launch", Reason: "Pending", Pools: []string{n.Pool}, New: []string{instance(n)}, Pods: len(n.Pods), Saving: -n.Price, Why: n.Why,
+				At: r.At.UTC(), What: "launch", Reason: "Pending", Pools: []string{n.Pool}, New: []string{instance(n)}, Pods: len(n.Pods), Saving: -n.Price, Currency: r.Cluster.Options.Currency, Why: n.Why,
 			}})
 		}
 	}
@@ -250,7 +254,7 @@ func intents(r *Round) []found {
 	}
 	for i := range r.Disruption.Moves {
 		m := &r.Disruption.Moves[i]
-		w := Intent{At: r.At.UTC(), What: "delete", Reason: string(m.Cause), Nodes: m.Nodes, Saving: m.Saving, Why: m.Why}
+		w := Intent{At: r.At.UTC(), What: "delete", Reason: string(m.Cause), Nodes: m.Nodes, Saving: m.Saving, Currency: r.Cluster.Options.Currency, Why: m.Why}
 		for _, name := range m.Nodes {
 			w.Pools = append(w.Pools, poolOf[name])
 		}

@@ -57,6 +57,21 @@ func TestTheBillIsComparedPoolByPool(t *testing.T) {
 	}
 }
 
+// AWS charges in yuan in China.
+func TestAmountsAreInTheCurrencyOfTheRegion(t *testing.T) {
+	r := round(0, []*cluster.Node{node("a", "a", 200_000)}, &plan.Plan{NewNodes: []plan.NewNode{launched("a", 70_000, "p")}}, &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Empty, Nodes: []string{"a"}, Saving: 200_000}}})
+	r.Cluster.Options.Currency = "CNY"
+	b := shadow.NewBook(noon)
+	b.Enter(r)
+	s := b.Summary()
+	text := s.String()
+	for _, want := range []string{" ¥0.2000 ", "-¥0.1300", "costs ¥0.0700/h", "saves ¥0.2000/h", "cost +¥0.0000 more"} {
+		if !strings.Contains(text, want) || strings.Contains(text, "$") {
+			t.Errorf("without %q:\n%s", want, text)
+		}
+	}
+}
+
 // What is not carried out is found again each time. It must neither be counted again nor change what is decided next.
 func TestAWishIsCountedOnceAsLongAsItStays(t *testing.T) {
 	nodes := []*cluster.Node{node("a", "a", 200_000)}

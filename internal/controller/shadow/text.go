@@ -21,13 +21,13 @@ func (s *Summary) String() string {
 	w := tabwriter.NewWriter(&b, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "NODEPOOL\tNODES\tRUNNING/h\tWOULD GO/h\tWOULD COME/h\tKERF/h\tDIFFERENCE/h\t\n")
 	for _, p := range append(s.Pools, s.Total) {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.Name, p.Nodes, plan.Dollars(p.Running), plan.Dollars(p.Saved), plan.Dollars(p.Launched), plan.Dollars(p.Kerf), signed(p.Kerf-p.Running))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", p.Name, p.Nodes, s.Currency.Amount(p.Running), s.Currency.Amount(p.Saved), s.Currency.Amount(p.Launched), s.Currency.Amount(p.Kerf), signed(p.Kerf-p.Running, s.Currency))
 	}
 	_ = w.Flush()
 	if s.Unpriced > 0 {
 		fmt.Fprintf(&b, "The price of %s is not known and left out.\n", plan.Count(s.Unpriced, "node"))
 	}
-	fmt.Fprintf(&b, "\nSince the start the running nodes cost %s more than Kerf's decisions would have left at each moment.\n", signed(s.Missed))
+	fmt.Fprintf(&b, "\nSince the start the running nodes cost %s more than Kerf's decisions would have left at each moment.\n", signed(s.Missed, s.Currency))
 	for i, c := range s.Counts {
 		if i == 0 {
 			b.WriteString("\nKerf would have done, each counted once:\n")
@@ -61,9 +61,9 @@ func (w *Intent) String() string {
 		fmt.Fprintf(&b, " for %s", plan.Count(w.Pods, "pod"))
 	}
 	if w.Saving >= 0 {
-		fmt.Fprintf(&b, ", saves %s/h", plan.Dollars(w.Saving))
+		fmt.Fprintf(&b, ", saves %s/h", w.Currency.Amount(w.Saving))
 	} else {
-		fmt.Fprintf(&b, ", costs %s/h", plan.Dollars(-w.Saving))
+		fmt.Fprintf(&b, ", costs %s/h", w.Currency.Amount(-w.Saving))
 	}
 	if w.Why != "" {
 		fmt.Fprintf(&b, ": %s", w.Why)
@@ -71,9 +71,9 @@ func (w *Intent) String() string {
 	return b.String()
 }
 
-func signed(m catalog.MicroUSD) string {
+func signed(m catalog.MicroUSD, in catalog.Currency) string {
 	if m < 0 {
-		return "-" + plan.Dollars(-m)
+		return "-" + in.Amount(-m)
 	}
-	return "+" + plan.Dollars(m)
+	return "+" + in.Amount(m)
 }

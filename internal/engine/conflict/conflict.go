@@ -41,7 +41,7 @@ func Explain(p *pack.Problem, out *plan.Plan, classID string) *plan.Explanation 
 	}
 	u := &out.Unplaced[at]
 	e := newExplainer(p, out, u)
-	x := &plan.Explanation{ClassID: classID, Pods: len(u.Pods)}
+	x := &plan.Explanation{ClassID: classID, Pods: len(u.Pods), Currency: p.Options.Currency}
 	byPool := map[string]*plan.Reason{}
 	for i := range u.Reasons {
 		r := &u.Reasons[i]

@@ -22,7 +22,7 @@ func TestNoRunnerUpIsCheaper(t *testing.T) {
 	out.NewNodes[0].Price *= 100 // as if all of them had been used up
 	for _, r := range conflict.RunnersUp(p, out, 0, 3).RunnersUp {
 		if len(r.Unplaced) == 0 {
-			t.Errorf("%s is named, and costs less than the %d of what was launched", r.Text(), out.NewNodes[0].Price)
+			t.Errorf("%s is named, and costs less than the %d of what was launched", r.Text(p.Options.Currency), out.NewNodes[0].Price)
 		}
 	}
 }

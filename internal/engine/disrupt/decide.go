@@ -138,7 +138,7 @@ func (s *search) decision() *Decision { return s.decisionAbout(s.managed()) }
 
 // decisionAbout is the moves, and for each of the nodes that stays why.
 func (s *search) decisionAbout(nodes []*nodeState) *Decision {
-	d := &Decision{Generation: s.p.Cluster.Generation, Moves: s.moves, Stats: s.stats, Scores: s.scores}
+	d := &Decision{Generation: s.p.Cluster.Generation, Currency: s.p.Cluster.Options.Currency, Moves: s.moves, Stats: s.stats, Scores: s.scores}
 	d.Stats.Work, d.Before = s.work(), s.before()
 	for _, n := range nodes {
 		if n.gone {

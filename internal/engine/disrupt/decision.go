@@ -25,8 +25,10 @@ type Decision struct {
 	OverBudget catalog.MicroUSD `json:"overBudget,omitempty"`
 	// Next is the Options.Start of the next decision: past the starts of sets that led nowhere, or where it was if a set
 	// was found, which has to be found again to be confirmed; 0 if every start has had its turn.
-	Next  int   `json:"next,omitempty"`
-	Stats Stats `json:"stats"`
+	Next int `json:"next,omitempty"`
+	// Currency of all prices; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
+	Stats    Stats            `json:"stats"`
 	// Repeated says that it is the last decision, as nothing has changed that could make it another one.
 	Repeated bool `json:"-"`
 	// At is when it was made; whoever carries decisions out sets it. It is not recorded: the problem has the time.
@@ -103,18 +105,18 @@ func (d *Decision) String() string {
 		}
 		fmt.Fprintf(&b, "%s %s: ", verb, strings.Join(m.Nodes, ", "))
 		if m.Saving < 0 {
-			fmt.Fprintf(&b, "costs %s/h more than %s/h", plan.Dollars(-m.Saving), plan.Dollars(m.Old))
+			fmt.Fprintf(&b, "costs %s/h more than %s/h", d.Currency.Amount(-m.Saving), d.Currency.Amount(m.Old))
 		} else {
-			fmt.Fprintf(&b, "saves %s/h of %s/h", plan.Dollars(m.Saving), plan.Dollars(m.Old))
+			fmt.Fprintf(&b, "saves %s/h of %s/h", d.Currency.Amount(m.Saving), d.Currency.Amount(m.Old))
 		}
 		if m.Certain != m.Saving && m.Certain >= 0 {
-			fmt.Fprintf(&b, ", %s/h for certain", plan.Dollars(m.Certain))
+			fmt.Fprintf(&b, ", %s/h for certain", d.Currency.Amount(m.Certain))
 		}
 		fmt.Fprintf(&b, "\n  why %s\n", m.Why)
 		for j := range m.NewNodes {
 			n := &m.NewNodes[j]
 			c := n.Types[0]
-			fmt.Fprintf(&b, "  new from pool %s at %s/h: %s %s %s", n.Pool, plan.Dollars(n.Price), c.Name, c.Zone, c.CapacityType)
+			fmt.Fprintf(&b, "  new from pool %s at %s/h: %s %s %s", n.Pool, d.Currency.Amount(n.Price), c.Name, c.Zone, c.CapacityType)
 			if len(n.Types) > 1 {
 				fmt.Fprintf(&b, ", or one of %d others", len(n.Types)-1)
 			}
@@ -124,7 +126,7 @@ func (d *Decision) String() string {
 			fmt.Fprintf(&b, "  to %s pods %s\n", pl.Node, plan.Refs(pl.Pods))
 		}
 		for _, w := range m.Declined {
-			fmt.Fprintf(&b, "  gives up %s\n", w.Text())
+			fmt.Fprintf(&b, "  gives up %s\n", w.Text(d.Currency))
 		}
 	}
 	for _, k := range d.Kept {
@@ -136,10 +138,10 @@ func (d *Decision) String() string {
 			b.WriteString(" " + r.Text())
 		}
 		if k.Saves > 0 {
-			fmt.Fprintf(&b, "; letting it go would save %s/h", plan.Dollars(k.Saves))
+			fmt.Fprintf(&b, "; letting it go would save %s/h", d.Currency.Amount(k.Saves))
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "%s/h becomes %s/h by %s\n", plan.Dollars(d.Before), plan.Dollars(d.After), plan.Count(len(d.Moves), "move"))
+	fmt.Fprintf(&b, "%s/h becomes %s/h by %s\n", d.Currency.Amount(d.Before), d.Currency.Amount(d.After), plan.Count(len(d.Moves), "move"))
 	return b.String()
 }

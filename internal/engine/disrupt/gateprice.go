@@ -5,7 +5,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // priceTheGate finds what spot nodes would save if new spot instances might replace them, where only the feature gate
@@ -30,7 +29,7 @@ func (s *search) priceTheGate() {
 			continue
 		}
 		old, _ := total(line[:size])
-		why := Reason{Code: SpotToSpotOff, Want: strconv.Itoa(size - 1), Have: plan.Dollars(saving)}
+		why := Reason{Code: SpotToSpotOff, Want: strconv.Itoa(size - 1), Have: s.amount(saving)}
 		for _, n := range line[:size] {
 			n.reason, n.saves = why, saving*n.price/old
 		}

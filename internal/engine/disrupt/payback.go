@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // Survival is how much of a saving is likely to be left.
@@ -35,7 +34,7 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 	if e.earned >= e.spent*margin {
 		return Reason{}
 	}
-	r := Reason{Code: NotPaidBack, Cost: plan.Dollars(e.spent), Want: plan.Dollars(e.spent * margin), Have: plan.Dollars(e.earned)}
+	r := Reason{Code: NotPaidBack, Cost: s.amount(e.spent), Want: s.amount(e.spent * margin), Have: s.amount(e.earned)}
 	earns := (e.payback * margin).Round(time.Second)
 	switch {
 	case e.half > 0:

@@ -3,7 +3,6 @@ package disrupt
 import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // replace lets nodes go whose pods are carried for less by new nodes, together with what room is left on others.
@@ -29,7 +28,7 @@ func (s *search) tryAlone(n *nodeState) {
 	if n.price == 0 {
 		n.reason = Reason{Code: PriceUnknown}
 		if n.src.CapacityType == catalog.Reserved {
-			n.reason = Reason{Code: NotCheaper, Want: plan.Dollars(0), Have: plan.Dollars(0)} // it is paid for anyway
+			n.reason = Reason{Code: NotCheaper, Want: s.amount(0), Have: s.amount(0)} // it is paid for anyway
 		}
 		return
 	}

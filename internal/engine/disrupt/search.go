@@ -264,7 +264,7 @@ func (s *search) preferred(saving catalog.MicroUSD) Reason {
 	if len(preferences) == 0 || !forbidden && saving > worth {
 		return Reason{}
 	}
-	return Reason{Code: SavesTooLittle, Want: plan.Dollars(worth), Have: plan.Dollars(saving), Detail: "its pods would lose what they prefer"}
+	return Reason{Code: SavesTooLittle, Want: s.amount(worth), Have: s.amount(saving), Detail: "its pods would lose what they prefer"}
 }
 
 // keep makes the answer that was given last a move.
@@ -330,6 +330,9 @@ func why(m *Move) string {
 	return text
 }
 
+// amount writes a price in the currency of the problem.
+func (s *search) amount(m catalog.MicroUSD) string { return s.p.Cluster.Options.Currency.Amount(m) }
+
 // reasonOf words a refusal for the nodes that were tried together.
 func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 	old, _ := total(nodes)
@@ -337,12 +340,12 @@ func (s *search) reasonOf(nodes []*nodeState, a pack.Answer) Reason {
 	case pack.NoPlace:
 		return Reason{Code: PodHasNoPlace, Pod: podName(nodes, a.Class)}
 	case pack.NotCheaper:
-		return Reason{Code: NotCheaper, Want: plan.Dollars(old), Have: plan.Dollars(a.Price), Detail: s.lately(nodes)}
+		return Reason{Code: NotCheaper, Want: s.amount(old), Have: s.amount(a.Price), Detail: s.lately(nodes)}
 	case pack.SpotToSpot:
-		return Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: plan.Dollars(old - a.Price)}
+		return Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: s.amount(old - a.Price)}
 	case pack.FewTypes:
 		return Reason{Code: FewSpotTypes, Want: strconv.Itoa(s.p.Options.minSpotTypes()), Have: strconv.Itoa(a.Have),
-			Detail: fmt.Sprintf("replacing it would save %s/h", plan.Dollars(old-a.Price))}
+			Detail: fmt.Sprintf("replacing it would save %s/h", s.amount(old-a.Price))}
 	case pack.FewValues:
 		return Reason{Code: FewValues}
 	case pack.LimitReached:

@@ -40,6 +40,8 @@ type Answer struct {
 	Declined []plan.Preference `json:"declined,omitempty"`
 	// Drifted is that the node is not what is asked for now: it is replaced whatever consolidation finds.
 	Drifted *record.Drift `json:"drifted,omitempty"`
+	// Currency of all prices; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
 	// Kept says what keeps a node, Move what is to become of it; Computed tells that no such decision was recorded, and that
 	// it was made now, of what the record holds.
 	Kept     *disrupt.Kept `json:"kept,omitempty"`
@@ -57,7 +59,7 @@ func (a *Answer) say(format string, args ...any) {
 }
 
 func (a *Answer) from(id string, d *record.Decision) {
-	a.Found, a.Decision, a.At = true, id, d.Problem.Now
+	a.Found, a.Decision, a.At, a.Currency = true, id, d.Problem.Now, d.Problem.Options.Currency
 }
 
 // nothing says what was looked at in vain.
@@ -115,7 +117,7 @@ func (a *Answer) String() string {
 		a.writeLaunched(&b)
 	}
 	for _, w := range a.Declined {
-		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text())
+		fmt.Fprintf(&b, "a preference was not honoured: %s\n", w.Text(a.Currency))
 	}
 	if a.Why != "" {
 		fmt.Fprintf(&b, "\nwhy it was launched, as its NodeClaim says: %s\n", a.Why)
@@ -145,14 +147,14 @@ func (a *Answer) writeLaunched(b *strings.Builder) {
 		return
 	}
 	first := n.Types[0]
-	fmt.Fprintf(b, "\nplanned as %s %s %s at %s/h for %s\n", first.Name, first.Zone, first.CapacityType, plan.Dollars(n.Price), plan.Count(len(n.Pods), "pod"))
+	fmt.Fprintf(b, "\nplanned as %s %s %s at %s/h for %s\n", first.Name, first.Zone, first.CapacityType, a.Currency.Amount(n.Price), plan.Count(len(n.Pods), "pod"))
 	if n.Why != "" {
 		fmt.Fprintf(b, "why: %s\n", n.Why)
 	}
 	if len(n.Types) > 1 {
 		var others []string
 		for _, t := range n.Types[1:min(4, len(n.Types))] {
-			others = append(others, fmt.Sprintf("%s %s %s/h", t.Name, t.CapacityType, plan.Dollars(t.Price)))
+			others = append(others, fmt.Sprintf("%s %s %s/h", t.Name, t.CapacityType, a.Currency.Amount(t.Price)))
 		}
 		fmt.Fprintf(b, "its pods fit as well on: %s", strings.Join(others, ", "))
 		if more := len(n.Types) - 4; more > 0 {
@@ -164,9 +166,9 @@ func (a *Answer) writeLaunched(b *strings.Builder) {
 		if i == 0 {
 			b.WriteString("for the same pods it would have been:\n")
 		}
-		fmt.Fprintf(b, "  without %s: %s\n", strings.Join(r.Without, ", "), r.Text())
+		fmt.Fprintf(b, "  without %s: %s\n", strings.Join(r.Without, ", "), r.Text(a.Currency))
 	}
 	if len(a.Launch.RunnersUp) > 0 && a.Upkeep > 0 {
-		fmt.Fprintf(b, "each node counts %s/h more, for its disk (--kerf-node-upkeep)\n", plan.Dollars(a.Upkeep))
+		fmt.Fprintf(b, "each node counts %s/h more, for its disk (--kerf-node-upkeep)\n", a.Currency.Amount(a.Upkeep))
 	}
 }

@@ -101,7 +101,7 @@ func (a *Answer) now(ctx context.Context, src Source) (now record.Now, gone bool
 		a.say("it is not there any more, or never was: the controller knows no %s of this name", a.Kind)
 		return now, true, nil
 	}
-	a.Found = true
+	a.Found, a.Currency = true, now.Currency
 	a.describe(now.Node)
 	return now, false, nil
 }
@@ -183,7 +183,7 @@ func (a *Answer) describe(n *cluster.Node) {
 		}
 	}
 	if n.Price > 0 {
-		facts = append(facts, plan.Dollars(n.Price)+"/h")
+		facts = append(facts, a.Currency.Amount(n.Price)+"/h")
 	}
 	pods, daemons, expected := 0, 0, 0
 	for _, pod := range n.Pods {
@@ -218,14 +218,14 @@ func (a *Answer) kept(d *disrupt.Decision, node *cluster.Node) {
 	for i := range d.Kept {
 		if d.Kept[i].Node == name {
 			a.Kept = &d.Kept[i]
-			a.Found = true
+			a.Found, a.Currency = true, d.Currency
 			return
 		}
 	}
 	for i := range d.Moves {
 		if slices.Contains(d.Moves[i].Nodes, name) {
 			a.Move = &d.Moves[i]
-			a.Found = true
+			a.Found, a.Currency = true, d.Currency
 			return
 		}
 	}
@@ -254,11 +254,11 @@ func (a *Answer) writeVerdict(b *strings.Builder) {
 			fmt.Fprintf(b, "%s: %s\n", by, r.Text())
 		}
 		if k.Saves > 0 {
-			fmt.Fprintf(b, "removing it would save %s/h\n", plan.Dollars(k.Saves))
+			fmt.Fprintf(b, "removing it would save %s/h\n", a.Currency.Amount(k.Saves))
 		}
 	}
 	if m := a.Move; m != nil {
-		fmt.Fprintf(b, "will be removed%s: %s; saves %s/h\n", when(m), m.Why, plan.Dollars(m.Saving))
+		fmt.Fprintf(b, "will be removed%s: %s; saves %s/h\n", when(m), m.Why, a.Currency.Amount(m.Saving))
 	}
 }
 

@@ -21,7 +21,7 @@ const defaultMaxTypes = 600
 
 // plan writes the outcome down.
 func (s *solver) plan() *plan.Plan {
-	out := &plan.Plan{Generation: s.p.Generation}
+	out := &plan.Plan{Generation: s.p.Generation, Currency: s.p.Options.Currency}
 	for _, n := range s.nodes {
 		if len(n.placed) > 0 {
 			out.Placements = append(out.Placements, plan.Placement{Node: n.src.Name, Pods: takePods(n.placed)})

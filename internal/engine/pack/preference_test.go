@@ -70,7 +70,7 @@ func TestWishesStayWithinTheirShare(t *testing.T) {
 		// A new node less is worth its toll, which no price shows.
 		fewer := max(0, len(without.NewNodes)-len(with.NewNodes))
 		if most := float64(without.Price)*(1+share) + 10 + float64(pack.NodeToll)*float64(fewer); float64(with.Price) > most {
-			t.Fatalf("costs %s, %s without preferences\n%s\nwithout:\n%s", plan.Dollars(with.Price), plan.Dollars(without.Price), with, without)
+			t.Fatalf("costs %s, %s without preferences\n%s\nwithout:\n%s", with.Currency.Amount(with.Price), with.Currency.Amount(without.Price), with, without)
 		}
 	})
 }

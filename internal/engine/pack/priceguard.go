@@ -145,8 +145,8 @@ func (g *priceGuard) judge(nodes []plan.NewNode) (plan.Reason, bool) {
 	what := usual.NewNodes[0].Types[0]
 	r := plan.Reason{
 		Code: plan.TooDear, Pool: n.Pool,
-		Want:    fmt.Sprintf("%s for %s %s", dollars(price), n.Types[0].CapacityType, n.Types[0].Name),
-		Have:    dollars(usual.Price),
+		Want:    fmt.Sprintf("%s for %s %s", g.perHour(price), n.Types[0].CapacityType, n.Types[0].Name),
+		Have:    g.perHour(usual.Price),
 		Value:   fmt.Sprintf("%d.%d", price/usual.Price, price%usual.Price*10/usual.Price),
 		Key:     fmt.Sprint(times),
 		Nearest: fmt.Sprintf("%s %s in %s", what.CapacityType, what.Name, what.Zone),
@@ -233,4 +233,7 @@ func addUnplaced(p *plan.Plan, pod *cluster.Pod, r plan.Reason) {
 	}
 }
 
-func dollars(m catalog.MicroUSD) string { return fmt.Sprintf("$%d.%04d/h", m/1e6, m%1e6/100) }
+// perHour writes a price in four decimals, the rest left out.
+func (g *priceGuard) perHour(m catalog.MicroUSD) string {
+	return g.p.Options.Currency.Amount(m-m%100) + "/h"
+}

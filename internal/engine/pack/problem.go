@@ -40,6 +40,8 @@ type Options struct {
 	// Upkeep is what every node costs in an hour besides its instance, in micro-USD: its disk, what is licensed by the host.
 	// It decides, and is part of no price that a plan states.
 	Upkeep catalog.MicroUSD `json:"upkeep,omitempty"`
+	// Currency of all prices, for what is said of them; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
 	// MaxTypes caps the types listed for a new node; 0 means 600 (the NodeClaim's own practical limit).
 	MaxTypes int `json:"maxTypes,omitempty"`
 }
@@ -47,5 +49,6 @@ type Options struct {
 // Same reports whether all settings are the same. It is not called Equal, as tests that compare field by field would then use it.
 func (o *Options) Same(p *Options) bool {
 	return slices.Equal(o.WellKnown, p.WellKnown) && o.IgnorePreferences == p.IgnorePreferences && o.PreferenceShare == p.PreferenceShare &&
-		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.PriceGuard == p.PriceGuard && o.Upkeep == p.Upkeep && o.MaxTypes == p.MaxTypes
+		o.MinValuesBestEffort == p.MinValuesBestEffort && o.Work == p.Work && o.PriceGuard == p.PriceGuard && o.Upkeep == p.Upkeep && o.MaxTypes == p.MaxTypes &&
+		o.Currency == p.Currency
 }

@@ -185,6 +185,8 @@ type Explanation struct {
 	Best *Change `json:"best,omitempty"`
 	// Unfinished is set when the search stopped before it had looked at every pool.
 	Unfinished bool `json:"unfinished,omitempty"`
+	// Currency of all prices; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
 }
 
 // String is the explanation for people. Pools with the same conflict share a line.
@@ -218,9 +220,9 @@ func (e *Explanation) String() string {
 		fmt.Fprintf(&b, "%s\n", e.Nodes.Text())
 	}
 	if e.Best != nil {
-		fmt.Fprintf(&b, "cheapest single change: %s\n  %s\n", e.Best.Text(), e.Best.effect())
+		fmt.Fprintf(&b, "cheapest single change: %s\n  %s\n", e.Best.Text(), e.Best.effect(e.Currency))
 		for _, c := range e.others() {
-			fmt.Fprintf(&b, "or: %s\n  %s\n", c.Text(), c.effect())
+			fmt.Fprintf(&b, "or: %s\n  %s\n", c.Text(), c.effect(e.Currency))
 		}
 	} else if len(e.Conflicts) > 0 {
 		b.WriteString("no single change is known that would do" + e.severally() + "\n")
@@ -304,10 +306,10 @@ func (c Constraint) SaidBy(r *Reason) bool {
 	return false
 }
 
-func (c *Change) effect() string {
-	text := fmt.Sprintf("an instance for it, %s %s %s, costs %s/h", c.Node.Name, c.Node.Zone, c.Node.CapacityType, Dollars(c.Node.Price))
+func (c *Change) effect(in catalog.Currency) string {
+	text := fmt.Sprintf("an instance for it, %s %s %s, costs %s/h", c.Node.Name, c.Node.Zone, c.Node.CapacityType, in.Amount(c.Node.Price))
 	if c.Proven {
-		text += fmt.Sprintf("; solved again with this change, %d of %s found a place, and the plan costs %s", c.Places, Count(c.Of, "pod"), more(c.More))
+		text += fmt.Sprintf("; solved again with this change, %d of %s found a place, and the plan costs %s", c.Places, Count(c.Of, "pod"), more(c.More, in))
 	}
 	if c.Refused != "" {
 		text += fmt.Sprintf("; EC2 refuses other %s instances now (%s), and may refuse this one", c.Node.CapacityType, c.Refused)
@@ -334,8 +336,8 @@ type RunnerUp struct {
 	Unplaced []cluster.PodRef `json:"unplaced,omitempty"`
 }
 
-// Text words the runner-up: how many nodes of which types, and at what price.
-func (r RunnerUp) Text() string {
+// Text words the runner-up: how many nodes of which types, and at what price, in a currency.
+func (r RunnerUp) Text(in catalog.Currency) string {
 	type kind struct{ name, capacityType string }
 	var order []kind
 	count := map[kind]int{}
@@ -352,7 +354,7 @@ func (r RunnerUp) Text() string {
 	}
 	text := "no instance at all"
 	if len(parts) > 0 {
-		text = strings.Join(parts, ", ") + " at " + Dollars(r.Price) + "/h"
+		text = strings.Join(parts, ", ") + " at " + in.Amount(r.Price) + "/h"
 	}
 	if len(r.Unplaced) > 0 {
 		text += fmt.Sprintf(", with %s left without a place", Count(len(r.Unplaced), "pod"))
@@ -361,12 +363,12 @@ func (r RunnerUp) Text() string {
 }
 
 // more words a difference in price per hour.
-func more(m catalog.MicroUSD) string {
+func more(m catalog.MicroUSD, in catalog.Currency) string {
 	switch {
 	case m > 0:
-		return Dollars(m) + "/h more"
+		return in.Amount(m) + "/h more"
 	case m < 0:
-		return Dollars(-m) + "/h less"
+		return in.Amount(-m) + "/h less"
 	}
 	return "no more"
 }

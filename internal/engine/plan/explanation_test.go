@@ -54,11 +54,11 @@ func TestExplanationsInWords(t *testing.T) {
 
 func TestRunnersUpInWords(t *testing.T) {
 	r := plan.RunnerUp{Price: 230_000, Nodes: []plan.TypeChoice{{Name: "small", CapacityType: "spot"}, {Name: "large", CapacityType: "spot"}, {Name: "small", CapacityType: "spot"}}}
-	if got, want := r.Text(), "2 x small spot, 1 x large spot at $0.2300/h"; got != want {
+	if got, want := r.Text(""), "2 x small spot, 1 x large spot at $0.2300/h"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	left := plan.RunnerUp{Unplaced: make([]cluster.PodRef, 2)}
-	if got, want := left.Text(), "no instance at all, with 2 pods left without a place"; got != want {
+	if got, want := left.Text(""), "no instance at all, with 2 pods left without a place"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -23,7 +23,9 @@ type Plan struct {
 	Declined []Preference `json:"declined,omitempty"`
 	// Price is the sum of the new nodes' prices, per hour.
 	Price catalog.MicroUSD `json:"price"`
-	Stats Stats            `json:"stats"`
+	// Currency of all prices; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
+	Stats    Stats            `json:"stats"`
 }
 
 // NewNode is a node to launch, with the choice that is left to the launch.

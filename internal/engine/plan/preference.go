@@ -36,18 +36,18 @@ type Preference struct {
 	Blocked bool `json:"blocked,omitempty"`
 }
 
-// Text words the preference for people.
-func (w Preference) Text() string {
+// Text words the preference for people; its cost is in a currency.
+func (w Preference) Text(in catalog.Currency) string {
 	who := w.Such.String()
 	if w.Pods > 1 {
 		who = fmt.Sprintf("%d pods such as %s", w.Pods, who)
 	}
-	cost := "would cost " + Dollars(w.Cost) + "/h more"
+	cost := "would cost " + in.Amount(w.Cost) + "/h more"
 	switch {
 	case w.Blocked:
 		cost = "would leave pods without a node"
 	case w.AtLeast:
-		cost = "would cost at least " + Dollars(w.Cost) + "/h more"
+		cost = "would cost at least " + in.Amount(w.Cost) + "/h more"
 	}
 	return fmt.Sprintf("%s: %s; honouring it %s", who, w.what(), cost)
 }

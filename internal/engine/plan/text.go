@@ -13,7 +13,7 @@ import (
 func (p *Plan) String() string {
 	var b strings.Builder
 	for i := range p.NewNodes {
-		p.NewNodes[i].write(&b, i+1)
+		p.NewNodes[i].write(&b, i+1, p.Currency)
 	}
 	for _, pl := range p.Placements {
 		fmt.Fprintf(&b, "node %s\n  pods %s\n", pl.Node, podsText(pl.Pods))
@@ -25,14 +25,14 @@ func (p *Plan) String() string {
 		}
 	}
 	for _, w := range p.Declined {
-		fmt.Fprintf(&b, "declined %s\n", w.Text())
+		fmt.Fprintf(&b, "declined %s\n", w.Text(p.Currency))
 	}
-	fmt.Fprintf(&b, "price %s/h for %s\n", Dollars(p.Price), Count(len(p.NewNodes), "new node"))
+	fmt.Fprintf(&b, "price %s/h for %s\n", p.Currency.Amount(p.Price), Count(len(p.NewNodes), "new node"))
 	return b.String()
 }
 
-func (n *NewNode) write(b *strings.Builder, number int) {
-	fmt.Fprintf(b, "new %d from pool %s at %s/h", number, n.Pool, Dollars(n.Price))
+func (n *NewNode) write(b *strings.Builder, number int, in catalog.Currency) {
+	fmt.Fprintf(b, "new %d from pool %s at %s/h", number, n.Pool, in.Amount(n.Price))
 	if len(n.Types) > 0 {
 		first := n.Types[0]
 		fmt.Fprintf(b, ": %s %s %s", first.Name, first.Zone, first.CapacityType)
@@ -90,16 +90,4 @@ func splitNumber(name string) (stem string, n int, ok bool) {
 	}
 	n, err := strconv.Atoi(name[i:])
 	return name[:i], n, err == nil
-}
-
-// Dollars writes a price with four decimals, as in $0.0416; smaller parts are shown when there are any.
-func Dollars(m catalog.MicroUSD) string {
-	sign := ""
-	if m < 0 {
-		sign, m = "-", -m
-	}
-	if m%100 == 0 {
-		return fmt.Sprintf("%s$%d.%04d", sign, m/1_000_000, m%1_000_000/100)
-	}
-	return fmt.Sprintf("%s$%d.%06d", sign, m/1_000_000, m%1_000_000)
 }

@@ -1,10 +1,15 @@
 package record
 
-import "github.com/kerf-sh/kerf/internal/engine/cluster"
+import (
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+)
 
 // Now is a node as the controller sees it at this moment.
 type Now struct {
 	Node *cluster.Node `json:"node"`
+	// Currency of its price; empty is USD.
+	Currency catalog.Currency `json:"currency,omitempty"`
 	// Why is what was written on its NodeClaim when it was launched; empty where Kerf did not launch it. It outlives the
 	// decision, and the process.
 	Why string `json:"why,omitempty"`

@@ -111,7 +111,7 @@ func (c *checker) offered(h *host, p *launch, choice plan.TypeChoice, demanding 
 	case p.best == nil:
 		c.report("offering", h.name, "%s can't be launched within the requirements", p.t.Name)
 	case p.best.Price != choice.Price:
-		c.report("price", h.name, "%s costs %s, not %s", p.t.Name, plan.Dollars(p.best.Price), plan.Dollars(choice.Price))
+		c.report("price", h.name, "%s costs %s, not %s", p.t.Name, c.p.Options.Currency.Amount(p.best.Price), c.p.Options.Currency.Amount(choice.Price))
 	}
 }
 

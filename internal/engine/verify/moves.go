@@ -156,15 +156,15 @@ func (c *moveChecker) money(m *disrupt.Move) {
 	}
 	c.sums(m, old, best, worst)
 	if len(m.NewNodes) > 0 && worst >= old {
-		c.report("price", where, "may cost %s instead of %s", plan.Dollars(worst), plan.Dollars(old))
+		c.report("price", where, "may cost %s instead of %s", c.p.Cluster.Options.Currency.Amount(worst), c.p.Cluster.Options.Currency.Amount(old))
 	}
 	c.balanced(m, old, old-best)
 }
 
 func (c *moveChecker) sums(m *disrupt.Move, old, best, worst catalog.MicroUSD) {
 	if m.Old != old || m.Saving != old-best || m.Certain != old-worst {
-		c.report("price", fmt.Sprint(m.Nodes), "costs %s now, %s to %s then; the move says %s, saves %s to %s", plan.Dollars(old), plan.Dollars(best),
-			plan.Dollars(worst), plan.Dollars(m.Old), plan.Dollars(m.Certain), plan.Dollars(m.Saving))
+		c.report("price", fmt.Sprint(m.Nodes), "costs %s now, %s to %s then; the move says %s, saves %s to %s", c.p.Cluster.Options.Currency.Amount(old), c.p.Cluster.Options.Currency.Amount(best),
+			c.p.Cluster.Options.Currency.Amount(worst), c.p.Cluster.Options.Currency.Amount(m.Old), c.p.Cluster.Options.Currency.Amount(m.Certain), c.p.Cluster.Options.Currency.Amount(m.Saving))
 	}
 }
 
@@ -311,7 +311,7 @@ func (c *moveChecker) bill() {
 		saving += c.d.Moves[i].Saving
 	}
 	if c.d.Before != before || c.d.After != before-saving {
-		c.report("price", "decision", "the nodes cost %s, and the moves save %s; it says %s and %s", plan.Dollars(before), plan.Dollars(saving),
-			plan.Dollars(c.d.Before), plan.Dollars(c.d.After))
+		c.report("price", "decision", "the nodes cost %s, and the moves save %s; it says %s and %s", c.p.Cluster.Options.Currency.Amount(before), c.p.Cluster.Options.Currency.Amount(saving),
+			c.p.Cluster.Options.Currency.Amount(c.d.Before), c.p.Cluster.Options.Currency.Amount(c.d.After))
 	}
 }

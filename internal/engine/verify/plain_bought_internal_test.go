@@ -118,7 +118,7 @@ func (c *plain) offered(h *host, t *catalog.Type, choice plan.TypeChoice) {
 	case cheapest < 0:
 		c.report("offering", h.name, "%s can't be launched within the requirements", t.Name)
 	case cheapest != choice.Price:
-		c.report("price", h.name, "%s costs %s, not %s", t.Name, plan.Dollars(cheapest), plan.Dollars(choice.Price))
+		c.report("price", h.name, "%s costs %s, not %s", t.Name, c.p.Options.Currency.Amount(cheapest), c.p.Options.Currency.Amount(choice.Price))
 	}
 }
 

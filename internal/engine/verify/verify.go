@@ -348,6 +348,6 @@ func (c *checker) price() {
 		sum += nn.Price
 	}
 	if sum != c.out.Price {
-		c.report("price", "plan", "the nodes cost %s, not %s", plan.Dollars(sum), plan.Dollars(c.out.Price))
+		c.report("price", "plan", "the nodes cost %s, not %s", c.p.Options.Currency.Amount(sum), c.p.Options.Currency.Amount(c.out.Price))
 	}
 }

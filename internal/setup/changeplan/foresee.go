@@ -7,6 +7,7 @@
 package changeplan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ type look struct {
 //
 // Errors: what could not be read that there is no plan without; ErrRefused with each place that is wrong.
 func Look(ctx context.Context, o Options) (*Report, error) {
-	l := &look{Options: o, report: &Report{Cluster: o.Cluster, At: o.Now.UTC()}}
+	l := &look{Options: o, report: &Report{Cluster: o.Cluster, At: o.Now.UTC(), Currency: cmp.Or(o.Pack.Currency, "USD")}}
 	var err error
 	if l.seen, err = read(ctx, o.Kubernetes, cache.New(o.Cache)); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// Report is what a change would do. All prices are in micro-USD, per hour unless said otherwise, all times in seconds.
+// Report is what a change would do. All prices are in millionths of Currency, per hour unless said otherwise, all times in seconds.
 type Report struct {
 	Cluster string    `json:"cluster"`
 	At      time.Time `json:"at"`
@@ -17,6 +17,8 @@ type Report struct {
 	Nodes []Node `json:"nodes,omitempty"`
 	Pools []Pool `json:"pools,omitempty"`
 	Bill  Bill   `json:"bill"`
+	// Currency of all prices, which are in millionths of it.
+	Currency catalog.Currency `json:"currency"`
 	// Gaps are what could not be found out, by name, with what follows.
 	Gaps []string `json:"gaps,omitempty"`
 }

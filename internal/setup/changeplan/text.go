@@ -7,6 +7,7 @@ import (
 	"time"
 
 	controller "github.com/kerf-sh/kerf/internal/controller/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
@@ -81,11 +82,11 @@ func (r *Report) writeNodes(b *strings.Builder, all bool) {
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		if n.Rolls {
-			n.write(b)
+			n.write(b, r.Currency)
 			continue
 		}
 		if all {
-			fmt.Fprintf(b, "  %s stays: %s\n", n.title(), n.Stays)
+			fmt.Fprintf(b, "  %s stays: %s\n", n.title(r.Currency), n.Stays)
 			continue
 		}
 		why := fmt.Sprintf("of NodePool %s: %s", n.Pool, n.Stays)
@@ -100,20 +101,20 @@ func (r *Report) writeNodes(b *strings.Builder, all bool) {
 	b.WriteString("\n")
 }
 
-func (n *Node) title() string {
+func (n *Node) title(in catalog.Currency) string {
 	text := n.Name
 	if n.InstanceType != "" {
 		text += fmt.Sprintf(" (%s, %s %s, %s", n.Pool, n.InstanceType, n.CapacityType, n.Zone)
 		if n.Price > 0 {
-			text += ", " + plan.Dollars(n.Price) + "/h"
+			text += ", " + in.Amount(n.Price) + "/h"
 		}
 		text += ")"
 	}
 	return text
 }
 
-func (n *Node) write(b *strings.Builder) {
-	fmt.Fprintf(b, "  %s", n.title())
+func (n *Node) write(b *strings.Builder, in catalog.Currency) {
+	fmt.Fprintf(b, "  %s", n.title(in))
 	switch {
 	case len(n.Blocks) > 0:
 		b.WriteString(" would go and STAYS for now")
@@ -136,7 +137,7 @@ func (n *Node) write(b *strings.Builder) {
 		fmt.Fprintf(b, "      together with %s\n", strings.Join(n.With, ", "))
 	}
 	for _, m := range n.New {
-		fmt.Fprintf(b, "      new from pool %s: %s %s %s at %s/h", m.Pool, m.InstanceType, m.CapacityType, m.Zone, plan.Dollars(m.Price))
+		fmt.Fprintf(b, "      new from pool %s: %s %s %s at %s/h", m.Pool, m.InstanceType, m.CapacityType, m.Zone, in.Amount(m.Price))
 		if m.Others > 0 {
 			fmt.Fprintf(b, ", or one of %s", plan.Count(m.Others, "other type"))
 		}
@@ -177,16 +178,16 @@ func (r *Report) writePools(b *strings.Builder) {
 
 func (r *Report) writeBill(b *strings.Builder) {
 	bill := r.Bill
-	fmt.Fprintf(b, "Bill: %s/h -> %s/h", plan.Dollars(bill.Now), plan.Dollars(bill.After))
+	fmt.Fprintf(b, "Bill: %s/h -> %s/h", r.Currency.Amount(bill.Now), r.Currency.Amount(bill.After))
 	if d := bill.After - bill.Now; d != 0 {
 		sign := "+"
 		if d < 0 {
 			sign, d = "-", -d
 		}
-		fmt.Fprintf(b, " (%s%s/h)", sign, plan.Dollars(d))
+		fmt.Fprintf(b, " (%s%s/h)", sign, r.Currency.Amount(d))
 	}
 	if bill.Surge > 0 {
-		fmt.Fprintf(b, "; meanwhile up to %s/h more, %s in all", plan.Dollars(bill.Surge), plan.Dollars(bill.Extra))
+		fmt.Fprintf(b, "; meanwhile up to %s/h more, %s in all", r.Currency.Amount(bill.Surge), r.Currency.Amount(bill.Extra))
 	}
 	if bill.Unknown > 0 {
 		fmt.Fprintf(b, "; the price of %s is not known and left out", plan.Count(bill.Unknown, "node"))

@@ -57,6 +57,26 @@ NodePool default (c7.yaml:1)
 	}
 }
 
+// AWS charges in yuan in China.
+func TestAmountsAreInTheCurrencyOfTheRegion(t *testing.T) {
+	r := &Report{
+		Currency: "CNY", Bill: Bill{Now: 60_000, After: 50_000, Surge: 300_000, Extra: 9_000}, Pools: []Pool{{Name: "default", Nodes: 2, Roll: 1, Takes: 94}},
+		Nodes: []Node{
+			{Name: "a", Pool: "default", InstanceType: "m5.large", Price: 60_000, Rolls: true, New: []NewInstance{{Pool: "default", InstanceType: "m7i.large", Price: 50_000}}},
+			{Name: "b", Pool: "default", InstanceType: "m5.large", Price: 70_000, Stays: "it is as it should be"},
+		},
+	}
+	var text strings.Builder
+	if err := r.Write(&text, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Bill: ¥0.0600/h -> ¥0.0500/h (-¥0.0100/h); meanwhile up to ¥0.3000/h more, ¥0.0090 in all", ", ¥0.0600/h)", ", ¥0.0700/h)", " at ¥0.0500/h"} {
+		if !strings.Contains(text.String(), want) || strings.Contains(text.String(), "$") {
+			t.Errorf("without %q:\n%s", want, text.String())
+		}
+	}
+}
+
 // A value that is longer than a column does not push the others out of sight.
 func TestALongValueHasALineOfItsOwn(t *testing.T) {
 	long := strings.Repeat("ami-0123456789abcdef0 ", 20)

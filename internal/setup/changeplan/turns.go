@@ -57,19 +57,30 @@ func (b budgets) Changes(after time.Duration) time.Duration {
 	return at.Sub(b.from)
 }
 
+// text says what the budgets allow for drift now, and from when on that is something else.
 func (b budgets) text() string {
 	n, err := b.allowed(b.from)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "nothing may go: " + err.Error()
-	case n == math.MaxInt:
-		return "no budget bounds how many go at a time"
 	}
-	text := fmt.Sprintf("%d of %d may go at a time", n, b.nodes)
-	if at := budget.Changes(b.of, b.from); !at.IsZero() {
-		text += fmt.Sprintf(", until a schedule changes that at %s", at.UTC().Format("2006-01-02 15:04 MST"))
+	text := b.words(n)
+	for at := budget.Changes(b.of, b.from); !at.IsZero() && at.Sub(b.from) <= horizon; at = budget.Changes(b.of, at) {
+		if then, err := b.allowed(at); err == nil && then != n {
+			return text + fmt.Sprintf(", until a schedule changes that at %s; then %s", at.UTC().Format("2006-01-02 15:04 MST"), b.words(then))
+		}
 	}
 	return text
+}
+
+// words say how many nodes may go at a time.
+func (b budgets) words(n int) string {
+	switch {
+	case n == math.MaxInt:
+		return "no budget bounds how many go at a time"
+	case n == 0 && b.nodes > 0:
+		return fmt.Sprintf("frozen by a budget of 0 nodes: none of %d may go", b.nodes)
+	}
+	return fmt.Sprintf("%d of %d may go at a time", n, b.nodes)
 }
 
 // takeTurns follows the budgets of the pools, and sums the bill up.

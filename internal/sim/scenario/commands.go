@@ -275,7 +275,7 @@ func Brief(p *plan.Plan) string {
 		return strings.Compare(x.pool+" "+x.name+" "+x.capacityType, y.pool+" "+y.name+" "+y.capacityType)
 	})
 	for _, k := range keys {
-		fmt.Fprintf(&b, "%d x %s %s from %s: %d pods, %s/h\n", count[k], k.name, k.capacityType, k.pool, pods[k], plan.Dollars(price[k]))
+		fmt.Fprintf(&b, "%d x %s %s from %s: %d pods, %s/h\n", count[k], k.name, k.capacityType, k.pool, pods[k], p.Currency.Amount(price[k]))
 	}
 	placed := 0
 	for _, pl := range p.Placements {
@@ -285,7 +285,7 @@ func Brief(p *plan.Plan) string {
 	for _, u := range p.Unplaced {
 		left += len(u.Pods)
 	}
-	fmt.Fprintf(&b, "%s/h, %d new nodes, %d pods on existing nodes, %d unplaced\n", plan.Dollars(p.Price), len(p.NewNodes), placed, left)
+	fmt.Fprintf(&b, "%s/h, %d new nodes, %d pods on existing nodes, %d unplaced\n", p.Currency.Amount(p.Price), len(p.NewNodes), placed, left)
 	return b.String()
 }
 

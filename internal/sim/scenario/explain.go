@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/conflict"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -34,18 +35,18 @@ func (e *Env) explain(a *args, _ []string) (string, error) {
 	}
 	for i := range out.NewNodes {
 		if slices.Contains(out.NewNodes[i].Pods, ref) {
-			return whyText(conflict.RunnersUp(e.Problem, out, i, 2)), nil
+			return whyText(conflict.RunnersUp(e.Problem, out, i, 2), out.Currency), nil
 		}
 	}
 	return "placed on an existing node\n", nil
 }
 
-func whyText(w *plan.Why) string {
+func whyText(w *plan.Why, in catalog.Currency) string {
 	var b strings.Builder
 	first := w.Node.Types[0]
-	fmt.Fprintf(&b, "%s %s %s at %s/h\n", first.Name, first.Zone, first.CapacityType, plan.Dollars(w.Node.Price))
+	fmt.Fprintf(&b, "%s %s %s at %s/h\n", first.Name, first.Zone, first.CapacityType, in.Amount(w.Node.Price))
 	for _, r := range w.RunnersUp {
-		fmt.Fprintf(&b, "without %s: %s\n", strings.Join(r.Without, ", "), r.Text())
+		fmt.Fprintf(&b, "without %s: %s\n", strings.Join(r.Without, ", "), r.Text(in))
 	}
 	return b.String()
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"bytes"
-	"fmt"
 	"html/template"
 	"net/http"
 )
@@ -32,20 +31,18 @@ func (h *Handler) page(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(b.Bytes()) // a reader that has gone away is no concern of ours
 }
 
-func dollars(microUSD int64) string { return fmt.Sprintf("$%d.%04d", microUSD/1e6, microUSD%1e6/100) }
-
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"usd": dollars}).Parse(`<!doctype html>
+var pageTemplate = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Simulated AWS: {{.Cluster}}</title><style>
 body{font:14px/1.4 system-ui,sans-serif;margin:1.5rem;max-width:80rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2rem .6rem;border-bottom:1px solid #ddd;vertical-align:top}
 h2{margin-top:2rem}code,pre{font:12px ui-monospace,monospace}pre{margin:0;white-space:pre-wrap}.refused{color:#a00}
 </style></head><body>
 <h1>Simulated AWS account {{.Account}}, {{.Region}}, cluster {{.Cluster}}</h1>
-<p>{{.Clock.Now}} · seed {{.Seed}} · {{.Live}} live instances · {{usd .MicroUSD}} per hour · {{.LostEvents}} events lost</p>
+<p>{{.Clock.Now}} · seed {{.Seed}} · {{.Live}} live instances · {{.Cost .MicroUSD}} per hour · {{.LostEvents}} events lost</p>
 <h2>Instances</h2>
-<table><tr><th>id<th>type<th>zone<th>capacity<th>state<th>$/h<th>launched<th>boot</tr>
+<table><tr><th>id<th>type<th>zone<th>capacity<th>state<th>{{.Currency.Symbol}}/h<th>launched<th>boot</tr>
 {{range .Instances}}<tr><td><a href="instances/{{.ID}}"><code>{{.ID}}</code></a><td>{{.Type}}<td>{{.Zone}}<td>{{.CapacityType}}<td>{{.State}}
-<td>{{usd .MicroUSD}}<td>{{.Launched.Format "15:04:05"}}
+<td>{{$.Cost .MicroUSD}}<td>{{.Launched.Format "15:04:05"}}
 <td><details><summary class="{{.Boot.State}}">{{.Boot.State}} {{.Boot.Node}}</summary><pre>{{range .Boot.Log}}{{.At.Format "15:04:05.000"}} {{.Text}}
 {{end}}</pre></details></tr>
 {{else}}<tr><td colspan="8">none</tr>{{end}}</table>

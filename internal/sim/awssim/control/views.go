@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/boot"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
@@ -46,18 +47,25 @@ type Queue struct {
 
 // State is everything at a glance.
 type State struct {
-	Account    string         `json:"account"`
-	Region     string         `json:"region"`
-	Cluster    string         `json:"cluster"`
-	Seed       uint64         `json:"seed"`
-	Clock      Clock          `json:"clock"`
-	Instances  []Instance     `json:"instances"`
-	Live       int            `json:"live"` // instances that are not terminated
-	MicroUSD   int64          `json:"microUsdPerHour"`
-	Calls      map[string]int `json:"calls"`
-	Faults     []world.Fault  `json:"faults"`
-	Queues     []string       `json:"queues"`
-	LostEvents int            `json:"lostEvents"`
+	Account   string     `json:"account"`
+	Region    string     `json:"region"`
+	Cluster   string     `json:"cluster"`
+	Seed      uint64     `json:"seed"`
+	Clock     Clock      `json:"clock"`
+	Instances []Instance `json:"instances"`
+	Live      int        `json:"live"` // instances that are not terminated
+	MicroUSD  int64      `json:"microUsdPerHour"`
+	// Currency of all prices, which are in millionths of it.
+	Currency   catalog.Currency `json:"currency"`
+	Calls      map[string]int   `json:"calls"`
+	Faults     []world.Fault    `json:"faults"`
+	Queues     []string         `json:"queues"`
+	LostEvents int              `json:"lostEvents"`
+}
+
+// Cost writes a price with four decimals, the rest left out.
+func (s State) Cost(price int64) string {
+	return s.Currency.Amount(catalog.MicroUSD(price - price%100))
 }
 
 func (h *Handler) show(i world.Instance) Instance {
@@ -100,7 +108,7 @@ func (h *Handler) state() State {
 	s := State{
 		Account: o.Account, Region: o.Region, Cluster: o.ClusterName, Seed: o.Seed, Clock: h.clock(),
 		Instances: h.instances(), Calls: h.world.CallCounts(), Faults: h.world.Faults(), Queues: h.world.QueueNames(),
-		LostEvents: h.bus.Lost(),
+		LostEvents: h.bus.Lost(), Currency: catalog.Currency(h.world.Currency()),
 	}
 	for _, i := range s.Instances {
 		if i.State != string(world.StateTerminated) {
