@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -36,7 +37,7 @@ const (
 // What is to be done is read from the nodes, so that a new leader goes on with it.
 type Candidates struct {
 	Queue *Queue
-	State LoopState
+	State *cache.Cache
 	// Moves is the last decision on consolidation; nil before the first.
 	Moves func() *disrupt.Decision
 	// Off takes the taint off where it is.

@@ -22,6 +22,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // first eviction. Any number of pools is under way at once; one whose replacements fail waits by itself.
 type Drift struct {
 	Queue *Queue
-	State LoopState
+	State *cache.Cache
 	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine at a time, see
 	// Queue.Alone.
 	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem

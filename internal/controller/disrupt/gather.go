@@ -6,26 +6,12 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
-
-// LoopState is the part of the cache that decisions on consolidation are made of.
-type LoopState interface {
-	// Settled counts the pods of an owner that are bound to a node or known to wait for one.
-	Settled(owner types.UID) int
-	Snapshot() *cluster.Snapshot
-	Pools() []*karpv1.NodePool
-	Claim(name string) *karpv1.NodeClaim
-	Pod(cluster.PodRef) *corev1.Pod
-	DisruptionConstraints() *cache.DisruptionConstraints
-}
 
 // view is the cluster as a decision on disruption sees it.
 type view struct {
@@ -42,7 +28,7 @@ type view struct {
 }
 
 // newView is what a decision of either loop begins with.
-func newView(state LoopState, q *Queue, snapshot *cluster.Snapshot, now time.Time) *view {
+func newView(state *cache.Cache, q *Queue, snapshot *cluster.Snapshot, now time.Time) *view {
 	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, standing: state.DisruptionConstraints(), now: now}
 	var live []*karpv1.NodePool
 	for _, p := range state.Pools() {

@@ -21,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 const (
@@ -39,7 +40,7 @@ const (
 type Loop struct {
 	Client  client.Client
 	Queue   *Queue
-	State   LoopState
+	State   *cache.Cache
 	Breaker *Breaker
 	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine.
 	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem

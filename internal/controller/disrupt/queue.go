@@ -21,8 +21,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/trace"
 )
 
@@ -44,18 +44,6 @@ const (
 	atOnce = 16
 )
 
-// State is the part of the cache that commands are told to.
-type State interface {
-	Snapshot() *cluster.Snapshot
-	SetNode(node *corev1.Node)
-	Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Time)
-}
-
-// Launcher launches what has to be there before nodes go; *apply.Applier is one.
-type Launcher interface {
-	Replace(ctx context.Context, o apply.Order) ([]apply.Created, error)
-}
-
 // Queue carries commands out, any number at a time, each at its own pace. What has been begun is written on the Nodes and
 // NodeClaims, so that the next leader goes on with it or takes it back:
 //
@@ -66,8 +54,8 @@ type Launcher interface {
 type Queue struct {
 	Client    client.Client
 	APIReader client.Reader
-	State     State
-	Launcher  Launcher
+	State     *cache.Cache
+	Launcher  *apply.Applier
 	Recorder  record.EventRecorder
 	Metrics   *obs.Metrics
 	Log       *slog.Logger

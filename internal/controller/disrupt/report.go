@@ -21,6 +21,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -34,7 +35,7 @@ const sayAgain = 15 * time.Minute
 // Concurrency: none; each loop has its own.
 type reporter struct {
 	client   client.Reader
-	state    LoopState
+	state    *cache.Cache
 	recorder record.EventRecorder
 	metrics  *obs.Metrics
 	clock    clock.PassiveClock
@@ -52,7 +53,7 @@ type reporter struct {
 // are the same.
 type sentence struct{ about, reason, gist string }
 
-func newReporter(c client.Reader, state LoopState, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
+func newReporter(c client.Reader, state *cache.Cache, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
 	return &reporter{client: c, state: state, recorder: recorder, metrics: metrics, clock: clock, said: map[sentence]time.Time{}, stays: rate.NewLimiter(5, 50), limit: rate.NewLimiter(5, 50)}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -75,24 +76,10 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 	})
 }
 
-// slowFor is a buyer that takes its time where instances are to be launched.
-type slowFor struct {
-	Launcher
-	takes time.Duration
-}
-
-func (s *slowFor) Replace(ctx context.Context, o apply.Order) ([]apply.Created, error) {
-	if len(o.NewNodes) > 0 {
-		time.Sleep(s.takes)
-	}
-	return s.Launcher.Replace(ctx, o)
-}
-
 // Where many commands begin in one round, the pods of the first leave before the last has begun.
 func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
-		h.Launcher = &slowFor{h.Launcher, beginWithin / 2}
 		begun := time.Now()
 		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
@@ -106,6 +93,12 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		for _, n := range v.snapshot.Nodes {
 			v.nodes[n.Name] = n
 		}
+		h.failBy(func(verb string, _ client.Object) error {
+			if verb == "create" { // a launch that takes its time
+				time.Sleep(beginWithin / 2)
+			}
+			return nil
+		})
 		ended := make(chan error)
 		go func() {
 			ended <- l.start(t.Context(), v, []disrupt.Move{
