@@ -233,8 +233,8 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		span.Fail(err)
 		f.moot = moot(err)
 		q.abandon(short, f, err.Error())
-		if f.said {
-			err = &undoneError{err}
+		if f.moot && !f.said { // else its begin is in the log, and so is that it was taken back
+			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
 		}
 		return "", fmt.Errorf("disruption %s: %w", f.id, err)
 	}

@@ -21,24 +21,9 @@ func (q *Queue) try(ctx context.Context, loop string, c Command) (begun bool, re
 	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
 		return false, nil, nil
 	case errors.As(err, &unmet), moot(err):
-		if !undone(err) {
-			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
-		}
 		return false, err, nil
 	}
 	return false, nil, fmt.Errorf("starting %s: %w", c.String(), err)
-}
-
-// undoneError is of a command whose begin is in the log, and so is that it was taken back.
-type undoneError struct{ error }
-
-// Unwrap is why.
-func (e *undoneError) Unwrap() error { return e.error }
-
-// undone reports whether an error of Start is in the log.
-func undone(err error) bool {
-	var u *undoneError
-	return errors.As(err, &u)
 }
 
 // moot reports whether a command could not begin because one of its nodes had gone, or was part of another one.
