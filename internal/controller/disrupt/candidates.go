@@ -88,7 +88,7 @@ func (c *Candidates) round(ctx context.Context) error {
 		if writes++; writes > candidateWrites {
 			break
 		}
-		_, err := c.Queue.editNode(ctx, c.Queue.Client, n.Name, func(node *corev1.Node) error {
+		err := c.Queue.editNode(ctx, c.Queue.Client, n.Name, func(node *corev1.Node) error {
 			without := slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCandidate)
 			if due {
 				without = append(without, corev1.Taint{Key: CandidateTaint, Effect: corev1.TaintEffectPreferNoSchedule})

@@ -103,7 +103,7 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 	if !ready && !f.told {
 		f.told = true
 		for _, g := range f.Nodes {
-			q.tell(f, g, corev1.EventTypeNormal, events.DisruptionWaitingReadiness, "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
+			q.tell(g, corev1.EventTypeNormal, events.DisruptionWaitingReadiness, "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
 		}
 	}
 	return ready, nil
@@ -223,7 +223,7 @@ func (q *Queue) remove(ctx context.Context, f *execution, g Going) error {
 	if claim, err = q.sign(ctx, f, claim); err != nil || claim == nil {
 		return err
 	}
-	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionTerminating, string(f.Cause)+": "+f.Why)
+	q.tell(g, corev1.EventTypeNormal, events.DisruptionTerminating, string(f.Cause)+": "+f.Why)
 	if begun, err := deadline.Delete(ctx, q.Client, claim); err != nil || !begun {
 		return err
 	}

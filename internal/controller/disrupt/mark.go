@@ -53,7 +53,7 @@ var (
 //
 // Errors: errGone, errOtherMark, those of the API.
 func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
-	node, err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
+	err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
 		switch id := node.Annotations[index.CommandAnnotation]; {
 		case !node.DeletionTimestamp.IsZero():
 			return errGone
@@ -87,7 +87,6 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 	if err != nil {
 		return fmt.Errorf("marking node %s: %w", g.Node, err)
 	}
-	f.saw(node)
 	launched := ""
 	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
@@ -132,7 +131,7 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 		return err
 	}
 	// The cache may not have seen the mark yet, and would have it that there is nothing to take off.
-	_, err = q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
+	err = q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
 		if !intake.Leaving(node) || node.Annotations[index.CommandAnnotation] != id {
 			return errGone
 		}
@@ -181,15 +180,15 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 const editTries = 4
 
 // editNode changes a node as it is now, and tells the state of it at once. It is read from where the caller says at first.
-func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, change func(*corev1.Node) error) (*corev1.Node, error) {
+func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, change func(*corev1.Node) error) error {
 	for try := 1; ; try++ {
 		stored := &corev1.Node{}
 		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
-			return nil, err
+			return err
 		}
 		node := stored.DeepCopy()
 		if err := change(node); err != nil {
-			return nil, err
+			return err
 		}
 		err := q.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
 		if apierrors.IsConflict(err) && try < editTries {
@@ -197,10 +196,10 @@ func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, c
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		q.State.SetNode(node.DeepCopy())
-		return node, nil
+		return nil
 	}
 }
 

@@ -99,9 +99,6 @@ type execution struct {
 	moves   map[string]int // pods that leave with a node, by its name, as they were last counted
 
 	span *trace.Span // of its begin; nil where that is another process's
-
-	mu      sync.Mutex
-	objects map[string]*corev1.Node // as they were last written, for events
 }
 
 // UnderWay are the commands that have been begun and are not over, the oldest first: their cause, all nodes that they began with,
@@ -121,12 +118,6 @@ func (q *Queue) UnderWay() []Command {
 		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving}
 	}
 	return out
-}
-
-func (f *execution) saw(node *corev1.Node) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.objects[node.Name] = node
 }
 
 // Errors of Start.
@@ -215,7 +206,7 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	if len(c.Nodes) == 0 {
 		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
-	f := &execution{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
+	f := &execution{Command: c, begun: q.Clock.Now()}
 	f.id = cmp.Or(c.ID, story.NewID())
 	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	f.all = slices.Clone(c.Nodes)
@@ -318,7 +309,7 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	}
 	for _, g := range f.Nodes {
 		if len(f.claims) > 0 {
-			q.tell(f, g, corev1.EventTypeNormal, events.DisruptionLaunching, "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
+			q.tell(g, corev1.EventTypeNormal, events.DisruptionLaunching, "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
 		}
 	}
 	return nil
@@ -410,18 +401,6 @@ func (q *Queue) execute(f *execution) {
 	})
 }
 
-// tell writes an event to a node and to its claim.
-func (q *Queue) tell(f *execution, g Going, eventType, reason, message string) {
-	f.mu.Lock()
-	node := f.objects[g.Node]
-	f.mu.Unlock()
-	if node == nil {
-		node = &corev1.Node{}
-		node.Name = g.Node
-	}
-	q.Recorder.Event(node, eventType, reason, message)
-	claim := &karpv1.NodeClaim{}
-	if err := q.Client.Get(context.Background(), client.ObjectKey{Name: g.Claim}, claim); err == nil {
-		q.Recorder.Event(claim, eventType, reason, message)
-	}
+func (q *Queue) tell(g Going, eventType, reason, message string) {
+	tell(q.Client, q.Recorder, g.Node, g.Claim, eventType, reason, message)
 }

@@ -209,21 +209,20 @@ func (t *reporter) say(v *view, name, reason, gist string, message func() string
 }
 
 func (t *reporter) both(v *view, name, reason, message string) {
-	n := v.nodes[name]
-	if n == nil {
-		return
+	if n := v.nodes[name]; n != nil {
+		tell(t.client, t.recorder, n.Name, n.Claim, corev1.EventTypeNormal, reason, message)
 	}
-	var objects []runtime.Object
-	node := &corev1.Node{}
-	if err := t.client.Get(context.Background(), client.ObjectKey{Name: n.Name}, node); err == nil {
-		objects = append(objects, node)
+}
+
+// tell writes an event to a node and to its claim, as far as they are there.
+func tell(c client.Reader, recorder record.EventRecorder, node, claim, eventType, reason, message string) {
+	on := func(name string, o client.Object) {
+		if err := c.Get(context.Background(), client.ObjectKey{Name: name}, o); err == nil {
+			recorder.Event(o, eventType, reason, message)
+		}
 	}
-	if claim := t.state.Claim(n.Claim); claim != nil {
-		objects = append(objects, claim.DeepCopy())
-	}
-	for _, o := range objects {
-		t.recorder.Event(o, corev1.EventTypeNormal, reason, message)
-	}
+	on(node, &corev1.Node{})
+	on(claim, &karpv1.NodeClaim{})
 }
 
 // dropped tells of nodes that were to go and are not any more.

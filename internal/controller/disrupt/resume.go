@@ -59,7 +59,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	f := found[id]
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
-		f = &execution{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
+		f = &execution{id: id, order: o, begun: o.Begun}
 		f.Cause = karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation])
 		f.Policy, f.Kind, f.Eventual = o.Policy, o.Kind, o.Eventual
 		f.Why = "taken over from a former leader"
@@ -78,7 +78,6 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 		f.failed = "another controller took the taint off " + node.Name
 	}
 	f.going = f.going || !claim.DeletionTimestamp.IsZero()
-	f.objects[node.Name] = node.DeepCopy()
 	f.Nodes, f.all = append(f.Nodes, g), append(f.all, g)
 }
 

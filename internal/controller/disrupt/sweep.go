@@ -89,7 +89,7 @@ func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 // heal removes a taint that came with the reason on the node's claim, and the reason: another controller, or an earlier
 // release, had begun and forgot. A taint without such a reason is somebody else's and stays.
 func (q *Queue) heal(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
-	_, err := q.editNode(ctx, q.APIReader, node.Name, func(n *corev1.Node) error {
+	err := q.editNode(ctx, q.APIReader, node.Name, func(n *corev1.Node) error {
 		if intake.Leaving(n) || !n.DeletionTimestamp.IsZero() {
 			return errGone
 		}

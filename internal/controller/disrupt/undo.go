@@ -30,7 +30,7 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	}
 	q.Metrics.Disruption.QueueFailures.WithLabelValues(f.decision(), strings.ToLower(string(f.Cause)), f.Kind).Inc()
 	for _, g := range f.Nodes {
-		q.tell(f, g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
+		q.tell(g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
 	}
 	if f.said {
 		q.Log.Warn("took a disruption back; its nodes are kept", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "why", f.failed)
@@ -63,7 +63,7 @@ func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) 
 	if err := q.unmark(ctx, f.id, g); err != nil {
 		return err
 	}
-	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
+	q.tell(g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
 	q.Log.Info("kept a node that was to go", "command-id", f.id, "reason", f.Cause, "node", g.Node, "why", why)
 	for i := range f.Nodes {
