@@ -10,9 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -176,50 +176,40 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 	return nil
 }
 
-// editTries is how often an object is read again because somebody else wrote to it meanwhile.
-const editTries = 4
-
-// editNode changes a node as it is now, and tells the state of it at once. It is read from where the caller says at first.
+// editNode changes a node as it is now, and tells the state of it at once. It is read from where the caller says at first, and from
+// the API once somebody else wrote to it meanwhile.
 func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, change func(*corev1.Node) error) error {
-	for try := 1; ; try++ {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		stored := &corev1.Node{}
 		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
 			return err
 		}
+		from = q.APIReader
 		node := stored.DeepCopy()
 		if err := change(node); err != nil {
 			return err
 		}
-		err := q.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(err) && try < editTries {
-			from = q.APIReader
-			continue
-		}
-		if err != nil {
+		if err := q.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
-		q.State.SetNode(node.DeepCopy())
+		q.State.SetNode(node)
 		return nil
-	}
+	})
 }
 
 // editClaim changes a claim's status as it is now.
 func (q *Queue) editClaim(ctx context.Context, name string, change func(*karpv1.NodeClaim) error) error {
 	var from client.Reader = q.Client
-	for try := 1; ; try++ {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		stored := &karpv1.NodeClaim{}
 		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
 			return err
 		}
+		from = q.APIReader
 		claim := stored.DeepCopy()
 		if err := change(claim); err != nil {
 			return err
 		}
-		err := q.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(err) && try < editTries {
-			from = q.APIReader
-			continue
-		}
-		return err
-	}
+		return q.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	})
 }
