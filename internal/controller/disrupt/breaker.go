@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -118,11 +117,7 @@ func (l *Loop) writeBreaker(ctx context.Context) error {
 		if p.Annotations[breakerAnnotation] == text || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{breakerAnnotation: text}}})
-		if err == nil {
-			err = client.IgnoreNotFound(l.Client.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
-		}
-		if err != nil {
+		if err := annotate(ctx, l.Client, p, map[string]any{breakerAnnotation: text}); err != nil {
 			errs = append(errs, fmt.Errorf("noting on nodepool %s that consolidation is held: %w", p.Name, err))
 		}
 	}

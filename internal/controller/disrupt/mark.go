@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -167,8 +166,7 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 		return nil
 	})
 	if err == nil && signed { // its deletion had failed
-		off := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, story.EndedByAnnotation)
-		err = q.Client.Patch(ctx, &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: g.Claim}}, client.RawPatch(types.MergePatchType, off))
+		err = annotate(ctx, q.Client, &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: g.Claim}}, map[string]any{story.EndedByAnnotation: nil})
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("taking the mark off nodeclaim %s: %w", g.Claim, err)
