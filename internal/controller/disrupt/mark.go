@@ -112,52 +112,47 @@ func isOurTaint(t corev1.Taint) bool {
 	return t.MatchTaint(&taint)
 }
 
-// unmark takes the mark of a command back. What is gone, or going for another reason, is left alone.
+// unmark takes what a command has put on a node and its claim off again; without an ID, the taint and the reason of a disruption
+// that the node says nothing of. What is gone, or going for another reason, is left alone.
+//
+// The node comes first: a reason that is left on a claim is found by the sweep, a taint without one would be somebody else's.
 func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
-	node := &corev1.Node{}
-	err := q.APIReader.Get(ctx, client.ObjectKey{Name: g.Node}, node)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading node %s: %w", g.Node, err)
-	}
-	if err == nil && intake.Leaving(node) && node.Annotations[index.CommandAnnotation] != id {
-		return nil // it is another command's
-	}
-	err = q.unmarkClaim(ctx, g)
-	if errors.Is(err, errGone) {
-		return nil // its end is under way; the mark goes with it
-	}
-	if err != nil {
-		return err
+	if g.Claim != "" {
+		claim, err := q.claim(ctx, g.Claim)
+		if err != nil || claim != nil && !claim.DeletionTimestamp.IsZero() {
+			return err // where its end is under way, the mark goes with it
+		}
 	}
 	// The cache may not have seen the mark yet, and would have it that there is nothing to take off.
-	err = q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
-		if !intake.Leaving(node) || node.Annotations[index.CommandAnnotation] != id {
-			return errGone
+	err := q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
+		switch leaving := intake.Leaving(node); {
+		case !node.DeletionTimestamp.IsZero(), leaving && node.Annotations[index.CommandAnnotation] != id:
+			return errOtherMark
+		case !leaving && id != "":
+			return errGone // the mark is off already
+		case leaving:
+			node.Annotations = maps.Clone(node.Annotations)
+			o, ok := readOrder(node)
+			for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
+				delete(node.Annotations, key)
+			}
+			if ok && o.ForeignTaint {
+				return nil
+			}
 		}
-		if o, ok := readOrder(node); !ok || !o.ForeignTaint {
-			node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
-		}
-		node.Annotations = maps.Clone(node.Annotations)
-		for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
-			delete(node.Annotations, key)
-		}
+		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
 		return nil
 	})
-	if client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errOtherMark):
+		return nil
+	case client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone):
 		return fmt.Errorf("taking the mark off node %s: %w", g.Node, err)
-	}
-	return nil
-}
-
-// unmarkClaim removes the reason from the claim.
-//
-// Errors: errGone when the claim is being deleted; those of the API.
-func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
-	if g.Claim == "" {
+	case g.Claim == "":
 		return nil
 	}
 	signed := false
-	err := q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
+	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
 			return errGone
 		}
@@ -168,7 +163,7 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 	if err == nil && signed { // its deletion had failed
 		err = annotate(ctx, q.Client, &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: g.Claim}}, map[string]any{story.EndedByAnnotation: nil})
 	}
-	if client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("taking the mark off nodeclaim %s: %w", g.Claim, err)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -73,39 +72,15 @@ func (q *Queue) underWay(id string) bool {
 	return false
 }
 
-// clear takes off what a node and its claim bear.
+// clear takes off what a node and its claim bear. Where the node says nothing of it, another controller, or an earlier release, had
+// begun and forgot.
 func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
 	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command-id", node.Annotations[index.CommandAnnotation])
-	if !intake.Leaving(node) {
-		return q.heal(ctx, node, claim)
-	}
 	g := Going{Node: node.Name}
 	if claim != nil {
 		g.Claim = claim.Name
 	}
-	return q.unmark(ctx, node.Annotations[index.CommandAnnotation], g)
-}
-
-// heal removes a taint that came with the reason on the node's claim, and the reason: another controller, or an earlier
-// release, had begun and forgot. A taint without such a reason is somebody else's and stays.
-func (q *Queue) heal(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
-	err := q.editNode(ctx, q.APIReader, node.Name, func(n *corev1.Node) error {
-		if intake.Leaving(n) || !n.DeletionTimestamp.IsZero() {
-			return errGone
-		}
-		n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOurTaint)
-		return nil
-	})
-	if errors.Is(err, errGone) {
-		return nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	if err := q.unmarkClaim(ctx, Going{Claim: claim.Name}); !errors.Is(err, errGone) {
-		return err
-	}
-	return nil
+	return q.unmark(ctx, index.CommandOf(node), g)
 }
 
 // managed are the claims that are Kerf's, by provider ID.
