@@ -21,7 +21,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
-	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
@@ -287,46 +286,26 @@ func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err err
 		due[i] = c.Node
 	}
 	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
-	var commands []Command
 	var moves []disrupt.Move
 	if len(decision.Moves) > 0 {
 		moves = sound(d.Metrics, d.Log, "drift", decision, decision.Moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
-	ids := newIDs(len(moves))
+	begun := commands(moves, &v.view)
 	if len(moves) > 0 {
-		d.Record.of(v.problem, disrupt.Drifted, due, decision, moves, ids)
-	}
-	for i, m := range moves {
-		c := command(&m, &v.view)
-		c.ID = ids[i]
-		c.Eventual, c.Saving, c.Policy, c.Kind = true, 0, "", ""
-		commands = append(commands, c)
+		d.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
 	}
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			d.nodeStays(v, k.Node, r)
 		}
 	}
-	return d.start(ctx, commands)
+	return d.start(ctx, begun)
 }
 
-// start begins commands, several at a time, and returns how many were.
+// start begins commands, and returns how many were.
 func (d *Drift) start(ctx context.Context, commands []Command) (started int, err error) {
-	begun, errs := make([]bool, len(commands)), make([]error, len(commands))
-	g := guard.Group{Limit: starts}
-	for i, c := range commands {
-		g.Go("disruption.drift", func() error {
-			begun[i], _, errs[i] = d.Queue.try(ctx, "disruption.drift", c)
-			return nil
-		})
-	}
-	_ = g.Wait() // each has its own
-	for i := range begun {
-		if begun[i] {
-			started++
-		}
-	}
-	return started, errors.Join(errs...)
+	_, err = d.Queue.startAll(ctx, "disruption.drift", commands, func(int) { started++ })
+	return started, err
 }
 
 // rolling is the cluster with what is known of the nodes that are due.

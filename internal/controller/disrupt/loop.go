@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -20,7 +19,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
-	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
@@ -31,8 +29,6 @@ const (
 	safety = 10 * time.Second
 	// leisure is how many times as long as a decision took the loop rests before the next.
 	leisure = 5
-	// starts is how many commands are begun at a time.
-	starts = 8
 )
 
 // Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
@@ -195,10 +191,10 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if len(confirmed) == 0 {
 		return nil
 	}
-	ids := newIDs(len(confirmed))
-	l.Record.of(v.problem, "", nil, d, confirmed, ids)
+	begun := commands(confirmed, v)
+	l.Record.of(v.problem, "", nil, d, confirmed, begun)
 	l.due, l.Options.Start = now, 0
-	return l.start(ctx, v, confirmed, ids)
+	return l.start(ctx, v, confirmed, begun)
 }
 
 // stood is the decision with when it was made, and for how long its moves have stood.
@@ -232,39 +228,25 @@ func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	return out
 }
 
-// start begins the commands of moves with the IDs given, several at a time.
-func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []string) error {
-	g := guard.Group{Limit: starts}
-	commands, refused, errs := make([]Command, len(moves)), make([]error, len(moves)), make([]error, len(moves))
-	begun := make([]bool, len(moves))
-	var noting sync.Mutex
+// start begins the commands of moves.
+func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, commands []Command) error {
 	for i := range moves {
-		c := &commands[i]
-		*c = command(&moves[i], v)
-		c.ID = ids[i]
-		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
-			c.Hold = min(2*l.Options.Payback(&moves[i]), longestHold)
+		if m := &moves[i]; len(m.NewNodes) > 0 && m.Cause == disrupt.Underutilized {
+			commands[i].Hold = min(2*l.Options.Payback(m), longestHold)
 		}
 		l.confirmation.Forget(moves[i].Nodes)
-		g.Go("disruption", func() error {
-			begun[i], refused[i], errs[i] = l.Queue.try(ctx, "disruption", *c)
-			if begun[i] && moves[i].Cause == disrupt.Underutilized {
-				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
-				noting.Lock()
-				defer noting.Unlock()
-				l.Breaker.Moving(l.podsOf(&moves[i], v), moves[i].Saving, l.State.Settled, l.Clock.Now())
-			}
-			return nil
-		})
 	}
-	errs = append(errs, g.Wait())
-	for i := range moves {
-		switch {
-		case begun[i]:
-			l.reporter.approved(v, &moves[i])
-		case refused[i] != nil:
-			l.reporter.refused(v, commands[i], refused[i])
+	refused, err := l.Queue.startAll(ctx, "disruption", commands, func(i int) {
+		if m := &moves[i]; m.Cause == disrupt.Underutilized {
+			// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
+			l.Breaker.Moving(l.podsOf(m, v), m.Saving, l.State.Settled, l.Clock.Now())
+			l.reporter.approved(v, m)
+		}
+	})
+	for i, why := range refused {
+		if why != nil {
+			l.reporter.refused(v, commands[i], why)
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -8,20 +8,34 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
-// command is a move as it is carried out.
+// commands are moves as they are carried out.
+func commands(moves []disrupt.Move, v *view) []Command {
+	out := make([]Command, len(moves))
+	for i := range moves {
+		out[i] = command(&moves[i], v)
+	}
+	return out
+}
+
 func command(m *disrupt.Move, v *view) Command {
 	c := Command{
-		Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
-		Why: m.Why, Saving: m.Saving, Kind: kind(m),
+		ID: story.NewID(), Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
+		Why: m.Why, Eventual: m.Cause == disrupt.Drifted,
 	}
 	for _, name := range m.Nodes {
-		n := v.nodes[name]
-		c.Nodes = append(c.Nodes, GoingNode(n))
-		if p := v.pools[n.Pool]; p != nil && c.Policy == "" {
+		c.Nodes = append(c.Nodes, GoingNode(v.nodes[name]))
+	}
+	if c.Eventual {
+		return c
+	}
+	c.Saving, c.Kind = m.Saving, kind(m)
+	for _, g := range c.Nodes {
+		if p := v.pools[g.Pool]; p != nil && c.Policy == "" {
 			c.Policy = p.Spec.Disruption.ConsolidationPolicy
 		}
 	}

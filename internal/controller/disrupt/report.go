@@ -147,9 +147,6 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 // approved tells of a consolidation that has begun where the policy Balanced had to accept it: on the pools that lose nodes,
 // and on the nodes.
 func (t *reporter) approved(v *view, m *disrupt.Move) {
-	if m.Cause != disrupt.Underutilized {
-		return
-	}
 	pools := map[string]bool{}
 	for _, name := range m.Nodes {
 		n := v.nodes[name]

@@ -63,13 +63,13 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		if err := h.api.Delete(t.Context(), h.node(g.Node)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}, newIDs(1)); err != nil || len(l.Breaker.moves) != 0 {
+		if err := l.start(t.Context(), v, []disrupt.Move{move}, commands([]disrupt.Move{move}, v)); err != nil || len(l.Breaker.moves) != 0 {
 			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Breaker.moves, err)
 		}
 		there := h.instance("c2")
 		move.Nodes = []string{there.Node}
 		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}, newIDs(1)); err != nil || len(l.Breaker.moves) != 1 {
+		if err := l.start(t.Context(), v, []disrupt.Move{move}, commands([]disrupt.Move{move}, v)); err != nil || len(l.Breaker.moves) != 1 {
 			t.Errorf("a move that began is not noted: %v, %v", l.Breaker.moves, err)
 		}
 		h.end()
@@ -101,10 +101,11 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		})
 		ended := make(chan error)
 		go func() {
-			ended <- l.start(t.Context(), v, []disrupt.Move{
+			moves := []disrupt.Move{
 				{Cause: disrupt.Underutilized, Nodes: []string{quick.Node}, Saving: 5},
 				{Cause: disrupt.Underutilized, Nodes: []string{slow.Node}, Saving: 5, NewNodes: h.replace(slow, pods).NewNodes},
-			}, newIDs(2))
+			}
+			ended <- l.start(t.Context(), v, moves, commands(moves, v))
 		}()
 		time.Sleep(time.Second)
 		l.Breaker.mu.Lock()
