@@ -76,6 +76,9 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	if l.without("horizon") {
 		v.problem.Options.SavingsHorizon = mostHorizon
 	}
+	if l.without("waits") {
+		v.problem.Options.SmallSavingsWait = -1
+	}
 	v.shield(problem)
 	return v
 }
@@ -115,6 +118,9 @@ func (v *view) poolsOf() []disrupt.Pool {
 func (l *Loop) consider(v *view, n *cluster.Node) disrupt.Node {
 	s := v.subject(n, l.State.Claim(n.Claim), l.Queue, l.LeftAlone)
 	blocks, next, soon := s.blocks()
+	if l.without("onto") {
+		soon = 0
+	}
 	if !next.IsZero() && (v.next.IsZero() || next.Before(v.next)) {
 		v.next = next
 	}

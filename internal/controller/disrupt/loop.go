@@ -157,19 +157,6 @@ func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
 // act starts what has been confirmed.
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
-	if l.without("waits") || l.without("onto") {
-		plain := *d
-		plain.Moves = slices.Clone(d.Moves)
-		for i := range plain.Moves {
-			if m := &plain.Moves[i]; l.without("waits") {
-				m.Wait = 0
-			}
-			if l.without("onto") {
-				plain.Moves[i].Onto = 0
-			}
-		}
-		d = &plain
-	}
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	found := l.stood(d, now)
