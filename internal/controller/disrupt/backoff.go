@@ -95,8 +95,8 @@ func (b *backoff) forget(now time.Time) {
 // candidate is a node that drifted.
 type candidate struct {
 	Going
-	// since is when it was marked.
-	since time.Time
+	since  time.Time // when it was marked
+	static bool      // its pool keeps its number of nodes
 }
 
 // order sorts what is due: what has failed least first, then what has been due for longest, then by name.

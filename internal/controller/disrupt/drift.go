@@ -109,7 +109,7 @@ func (d *Drift) Round(ctx context.Context) error {
 		d.seen, d.marked = v.snapshot, marked
 		rests := false
 		defer func() { d.holds(v, rests) }()
-		if !v.worthSearching() {
+		if !slices.ContainsFunc(v.due, v.may) {
 			d.again = begun.Add(safety)
 			return nil
 		}
@@ -152,9 +152,7 @@ func drifted(claim *karpv1.NodeClaim) bool {
 // driftView is the cluster as a decision about drift sees it.
 type driftView struct {
 	view
-	// due are nodes of dynamic pools, in the order in which they go; static those of static ones, by pool.
-	due    []candidate
-	static map[string][]candidate
+	due    []candidate                 // in the order in which they go
 	blocks map[string][]disrupt.Reason // by node
 	held   heldUp
 }
@@ -169,7 +167,7 @@ func (v *driftView) budget(pool string) (left int, bound bool) {
 
 // look finds what drifted, and what stands against letting it go.
 func (d *Drift) look() *driftView {
-	v := &driftView{view: *newView(d.State, d.Queue, d.State.Snapshot(), d.Clock.Now()), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
+	v := &driftView{view: *newView(d.State, d.Queue, d.State.Snapshot(), d.Clock.Now()), blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.backoff.forget(v.now)
@@ -188,17 +186,10 @@ func (d *Drift) look() *driftView {
 			d.poolWaits(v, s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
 			continue
 		}
-		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
-		if s.pool != nil && s.pool.IsStatic() {
-			v.static[n.Pool] = append(v.static[n.Pool], c)
-		} else {
-			v.due = append(v.due, c)
-		}
+		since := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time
+		v.due = append(v.due, candidate{Going: GoingNode(n), since: since, static: s.pool != nil && s.pool.IsStatic()})
 	}
 	d.backoff.order(v.due, v.now)
-	for _, line := range v.static {
-		d.backoff.order(line, v.now)
-	}
 	d.tell(v)
 	return v
 }
@@ -207,12 +198,8 @@ func (d *Drift) look() *driftView {
 func (d *Drift) tell(v *driftView) {
 	d.told.forget()
 	short := map[string]bool{}
-	all := slices.Clone(v.due)
-	for _, line := range v.static {
-		all = append(all, line...)
-	}
 	eligible := 0
-	for _, c := range all {
+	for _, c := range v.due {
 		blocks := v.blocks[c.Node]
 		if len(blocks) == 0 {
 			eligible++
@@ -258,33 +245,24 @@ func passing(code disrupt.Code) bool {
 	return code == disrupt.Deleting || code == disrupt.InProgress || code == disrupt.Nominated
 }
 
-// worthSearching reports whether there is a node that nothing known so far stands against.
-func (v *driftView) worthSearching() bool {
-	may := func(c candidate) bool {
-		left, bound := v.budget(c.Pool)
-		return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
-	}
-	if slices.ContainsFunc(v.due, may) {
-		return true
-	}
-	for _, line := range v.static {
-		if slices.ContainsFunc(line, may) {
-			return true
-		}
-	}
-	return false
+// may reports whether nothing that is known before places are looked for stands against a node.
+func (v *driftView) may(c candidate) bool {
+	left, bound := v.budget(c.Pool)
+	return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
 }
 
 // replace finds places for the pods of what is due and starts the commands; it returns how many.
 func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err error) {
-	if len(v.due) == 0 {
+	var due []string
+	for _, c := range v.due {
+		if !c.static {
+			due = append(due, c.Node)
+		}
+	}
+	if len(due) == 0 {
 		return 0, nil
 	}
-	v.problem = v.rolling(d.Problem(ctx, v.snapshot, len(v.due)))
-	due := make([]string, len(v.due))
-	for i, c := range v.due {
-		due[i] = c.Node
-	}
+	v.problem = v.rolling(d.Problem(ctx, v.snapshot, len(due)))
 	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
 	var moves []disrupt.Move
 	if len(decision.Moves) > 0 {

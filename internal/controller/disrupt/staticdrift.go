@@ -25,21 +25,22 @@ func (d *Drift) replaceStatic(ctx context.Context, v *driftView) (started int, e
 		return 0, nil
 	}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(v.static)) {
-		n, err := d.replaceOf(ctx, v, v.pools[name], v.static[name])
+	lines := map[string][]candidate{} // of pools, without what must not go
+	for _, c := range v.due {
+		if c.static && len(v.blocks[c.Node]) == 0 {
+			lines[c.Pool] = append(lines[c.Pool], c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		n, err := d.replaceOf(ctx, v, v.pools[name], lines[name])
 		started += n
 		errs = append(errs, err)
 	}
 	return started, errors.Join(errs...)
 }
 
-func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePool, line []candidate) (int, error) {
-	var first []candidate
-	for _, c := range line {
-		if len(v.blocks[c.Node]) == 0 {
-			first = append(first, c)
-		}
-	}
+// replaceOf is replaceStatic for the first nodes of a pool that may go.
+func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePool, first []candidate) (int, error) {
 	if left, bound := v.budget(pool.Name); bound {
 		first = first[:min(len(first), left)]
 	}
