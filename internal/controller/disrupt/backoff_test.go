@@ -46,7 +46,7 @@ func TestANodeThatFailsTakesNoOthersTurn(t *testing.T) {
 	due := func() (out []candidate) {
 		for i := range 5 {
 			name := fmt.Sprint("n", i)
-			out = append(out, candidate{Going{Node: name, Claim: name, Pool: "p"}, startOfDay.Add(time.Duration(i) * time.Second)})
+			out = append(out, candidate{Going: Going{Node: name, Claim: name, Pool: "p"}, since: startOfDay.Add(time.Duration(i) * time.Second)})
 		}
 		return out
 	}

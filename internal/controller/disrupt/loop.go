@@ -2,6 +2,8 @@ package disrupt
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,12 +14,14 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
@@ -31,15 +35,20 @@ const (
 	leisure = 5
 )
 
-// Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
-// newest snapshot whenever something has changed, confirms what it finds, and hands commands to the queue.
+// Loop decides which nodes go, because they drifted (rollOut), or because they are empty or their pods would be carried for less
+// (consolidate): it asks about the newest snapshot whenever something has changed, and hands commands to the queue. Consolidation is
+// confirmed before. One decision is made after the other: two would give away the same room and the same budgets.
 type Loop struct {
 	Client  client.Client
 	Queue   *Queue
 	State   *cache.Cache
 	Breaker *Breaker
 	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine.
-	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
+	// DriftProblem is the same at the prices of now, for nodes that drifted.
+	Problem, DriftProblem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
+	// Bare makes n instances for no pods in particular of a static pool, and the pool as they are offered in it; nil where
+	// there are no static pools. What can't be had has its reasons.
+	Bare    func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
 	Options disrupt.Options
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced   func() bool
@@ -60,6 +69,7 @@ type Loop struct {
 	engine       *disrupt.Engine
 	confirmation confirmation.Tracker
 	reporter     *reporter
+	drift        drift
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
 	turned       bool              // every start of a set has had its turn, or a set was found from the first on
@@ -101,7 +111,7 @@ func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	r := rounds{"disruption", "deciding which nodes could go", tick, l.Clock, l.Synced, l.Metrics, l.Log}
-	return r.run(ctx, func() error { return l.Queue.Alone(ctx, func() error { return l.round(ctx) }) })
+	return r.run(ctx, func() error { return l.round(ctx) })
 }
 
 // round decides once if there is a reason to.
@@ -114,12 +124,21 @@ func (l *Loop) round(ctx context.Context) error {
 	if err := l.writeBreaker(ctx); err != nil {
 		l.Log.Error("writing on the NodePools that consolidation is held failed; it is tried again", "error", err)
 	}
-	snapshot := l.State.Snapshot()
-	if began.Before(l.rest) || snapshot == l.seen && began.Before(l.due) {
+	if l.State.Snapshot() == l.seen && began.Before(l.due) {
 		return nil
 	}
-	if snapshot.Unsettled > 0 {
-		return nil // which nodes virtual pods need is decided any moment
+	errDrift := l.Metrics.Recover(l.Log, "disruption.drift", func() error { return l.rollOut(ctx, l.State.Snapshot()) })
+	if errDrift != nil {
+		errDrift = fmt.Errorf("replacing nodes that drifted: %w", errDrift)
+	}
+	return errors.Join(errDrift, l.consolidate(ctx, l.State.Snapshot()))
+}
+
+// consolidate decides once which nodes could go to save money, unless it has to rest.
+func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) error {
+	began := l.Clock.Now()
+	if began.Before(l.rest) || snapshot.Unsettled > 0 { // which nodes virtual pods need is decided any moment
+		return nil
 	}
 	if snapshot != l.seen && l.turned {
 		l.Options.Start = 0

@@ -67,9 +67,6 @@ type Queue struct {
 	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Finished func(c Command, failed string)
 
-	turn    chan struct{} // see Alone; made by the first who asks
-	hasTurn sync.Once
-
 	mu         sync.Mutex
 	ctx        context.Context       // of Run; nil while nothing may be started
 	executions map[string]*execution // by claim
@@ -155,19 +152,6 @@ func (q *Queue) Run(ctx context.Context) error {
 	q.mu.Unlock()
 	_ = q.wait.Wait() // each tells what failed
 	return nil
-}
-
-// Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two
-// would give away the same room and the same budgets. Where ctx ends first, nothing is decided.
-func (q *Queue) Alone(ctx context.Context, decide func() error) error {
-	q.hasTurn.Do(func() { q.turn = make(chan struct{}, 1) })
-	select {
-	case q.turn <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for another decision: %w", ctx.Err())
-	}
-	defer func() { <-q.turn }()
-	return decide()
 }
 
 // Busy reports whether a claim's node is part of a command that is under way.

@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,23 +27,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
-
-func TestADecisionIsNotWaitedForBeyondTheEnd(t *testing.T) {
-	q := &Queue{}
-	holds, release := make(chan struct{}), make(chan struct{})
-	go func() { _ = q.Alone(t.Context(), func() error { close(holds); <-release; return nil }) }()
-	<-holds
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := q.Alone(ctx, func() error { t.Error("two at a time"); return nil })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	close(release)
-	if err := q.Alone(t.Context(), func() error { return nil }); err != nil {
-		t.Errorf("the turn is not given back: %v", err)
-	}
-}
 
 func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
