@@ -113,7 +113,6 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 	v := &driftView{view: *newView(l.State, l.Queue, snapshot, l.Clock.Now()), blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
 	l.drift.mu.Lock()
 	defer l.drift.mu.Unlock()
-	l.drift.backoff.forget(v.now)
 	for _, n := range v.snapshot.Nodes {
 		if n.Claim == "" {
 			continue
@@ -132,7 +131,7 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 		since := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time
 		v.due = append(v.due, candidate{Going: GoingNode(n), since: since, static: s.pool != nil && s.pool.IsStatic()})
 	}
-	l.drift.backoff.order(v.due, v.now)
+	l.drift.backoff.order(v.due)
 	l.tell(v)
 	return v
 }
