@@ -108,21 +108,21 @@ func (v *driftView) budget(pool string) (left int, bound bool) {
 	return left, bound
 }
 
-// lookAtDrift finds what drifted, and what stands against letting it go.
+// lookAtDrift finds what drifted, and says what stands against letting it go.
 func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 	v := &driftView{view: *newView(l.State, l.Queue, snapshot, l.Clock.Now()), blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
+	l.reporter.forget()
+	eligible, short := 0, map[string]bool{}
 	l.drift.mu.Lock()
 	defer l.drift.mu.Unlock()
 	for _, n := range v.snapshot.Nodes {
-		if n.Claim == "" {
-			continue
-		}
 		claim := l.State.Claim(n.Claim)
-		if !drifted(claim) {
+		if n.Claim == "" || !drifted(claim) {
 			continue
 		}
 		s := v.subject(n, claim, l.Queue, l.LeftAlone)
-		v.blocks[n.Name] = s.eventual()
+		blocks := s.eventual()
+		v.blocks[n.Name] = blocks
 		if until, why := l.drift.backoff.waits(n.Pool, v.now); !until.IsZero() {
 			at := until.UTC().Format(time.TimeOnly)
 			l.poolWaits(v, s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
@@ -130,42 +130,25 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 		}
 		since := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time
 		v.due = append(v.due, candidate{Going: GoingNode(n), since: since, static: s.pool != nil && s.pool.IsStatic()})
+		switch left, bound := v.budget(n.Pool); {
+		case len(blocks) == 0:
+			if eligible++; bound && left == 0 {
+				short[n.Pool] = true
+			}
+		case !passing(blocks[0].Code):
+			l.nodeStays(v, n.Name, blocks[0])
+		}
 	}
 	l.drift.backoff.order(v.due)
-	l.tell(v)
-	return v
-}
-
-// tell says what stands against nodes that are due, and which pools' budgets are used up.
-func (l *Loop) tell(v *driftView) {
-	l.reporter.forget()
-	short := map[string]bool{}
-	eligible := 0
-	for _, c := range v.due {
-		blocks := v.blocks[c.Node]
-		if len(blocks) == 0 {
-			eligible++
-		}
-		left, bound := v.budget(c.Pool)
-		switch {
-		case len(blocks) > 0 && !passing(blocks[0].Code):
-			l.nodeStays(v, c.Node, blocks[0])
-		case len(blocks) == 0 && bound && left == 0:
-			short[c.Pool] = true
-		}
-	}
 	l.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
 	for name := range short {
-		s, pool := v.spending[name], v.pools[name]
-		switch {
-		case s.Err != nil:
+		if s, pool := v.spending[name], v.pools[name]; s.Err != nil {
 			l.poolWaits(v, pool, "budget", s.Err.Error())
-		case s.Used == 0:
-			l.poolWaits(v, pool, "budget", "drifted nodes wait: the disruption budget allows none to go now")
-		default:
-			l.poolWaits(v, pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes))
+		} else {
+			l.poolWaits(v, pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
+	return v
 }
 
 // nodeStays says why a node that drifted stays.
