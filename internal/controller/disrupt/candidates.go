@@ -61,8 +61,9 @@ func (c *Candidates) NeedLeaderElection() bool { return true }
 
 // Start writes until ctx ends.
 func (c *Candidates) Start(ctx context.Context) error {
-	r := rounds{"disruption.candidates", "tainting the nodes that are due to be disrupted", candidateEvery, c.Clock, c.Synced, c.Metrics, c.Log}
-	return r.run(ctx, func() error { return c.round(ctx) })
+	return obs.Rounds{
+		Metrics: c.Metrics, Log: c.Log, Clock: c.Clock, Name: "disruption.candidates", Doing: "tainting the nodes that are due to be disrupted", Every: candidateEvery, Synced: c.Synced,
+	}.Run(ctx, c.round)
 }
 
 // round writes to the nodes that bear the taint and should not, or the other way round.

@@ -110,8 +110,7 @@ func (l *Loop) Launched(launched []Launch) {
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
-	r := rounds{"disruption", "deciding which nodes could go", tick, l.Clock, l.Synced, l.Metrics, l.Log}
-	return r.run(ctx, func() error { return l.round(ctx) })
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
 }
 
 // round decides once if there is a reason to.

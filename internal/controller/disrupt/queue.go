@@ -38,6 +38,8 @@ const (
 	patience = 10 * time.Minute
 	// again is the pause after a step that failed; each further one is twice as long, up to mostAgain.
 	again, mostAgain = time.Second, 30 * time.Second
+	// takeOverAgain is the pause after the commands of a former leader could not be taken over.
+	takeOverAgain = 5 * time.Second
 	// beginWithin bounds the beginning of a command: no other decision can be made meanwhile.
 	beginWithin = 30 * time.Second
 	// atOnce is how many nodes of a command are written to at a time.
@@ -126,27 +128,19 @@ var (
 // Run takes over what a former leader had begun, and carries out commands until ctx ends. Whatever is under way then is
 // left as it is, for the next leader.
 func (q *Queue) Run(ctx context.Context) error {
-	for pause := again; ; pause = min(2*pause, mostAgain) {
-		err := q.Metrics.Recover(q.Log, "disruption.queue", func() error { return q.resume(ctx) })
-		if err == nil {
-			break
+	resumed, suspects := false, map[string]bool(nil)
+	loop := obs.Rounds{Metrics: q.Metrics, Log: q.Log, Clock: q.Clock, Name: "disruption.queue", Doing: "looking for marks of disruptions", Every: takeOverAgain}
+	_ = loop.RunPaced(ctx, func(ctx context.Context) (pause time.Duration, err error) {
+		if !resumed {
+			if err := q.resume(ctx); err != nil {
+				return takeOverAgain, fmt.Errorf("taking over those of a former leader, before which none is begun: %w", err)
+			}
+			resumed = true
+			return sweepEvery, nil
 		}
-		if ctx.Err() == nil {
-			q.Log.Error("taking over the disruptions of a former leader failed; none is begun until it succeeds", "error", err, "retry_in", pause)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-q.Clock.After(pause):
-		}
-	}
-	for suspects := (map[string]bool)(nil); ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-		case <-q.Clock.After(sweepEvery):
-			suspects = q.sweepOnce(ctx, suspects)
-		}
-	}
+		suspects, err = q.sweep(ctx, suspects)
+		return sweepEvery, err
+	})
 	q.mu.Lock()
 	q.ctx = nil
 	q.mu.Unlock()

@@ -99,15 +99,3 @@ func forgotten(node *corev1.Node, claim *karpv1.NodeClaim) bool {
 	return claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && !intake.Leaving(node) &&
 		claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()
 }
-
-// sweepOnce is sweep with its errors logged.
-func (q *Queue) sweepOnce(ctx context.Context, before map[string]bool) (found map[string]bool) {
-	err := q.Metrics.Recover(q.Log, "disruption.queue", func() (err error) {
-		found, err = q.sweep(ctx, before)
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
-		q.Log.Error("taking off marks that no disruption stands behind failed; it is tried again", "error", err)
-	}
-	return found
-}
