@@ -83,6 +83,15 @@ type Loop struct {
 // NeedLeaderElection makes the manager start the loop on the leader only.
 func (l *Loop) NeedLeaderElection() bool { return true }
 
+// Forecast decides on a snapshot which nodes could go, and does nothing about it: no move is confirmed, nothing is marked, told or
+// remembered beyond the search that the engine may take up again. The loop must not have been started.
+func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrupt.Decision {
+	if l.engine == nil {
+		l.engine = disrupt.NewEngine()
+	}
+	return l.engine.Decide(l.gather(ctx, snapshot).problem)
+}
+
 // Found is the last decision, with when it was made and for how long its moves have stood; nil before the first. It must not be changed.
 func (l *Loop) Found() *disrupt.Decision {
 	l.mu.Lock()
