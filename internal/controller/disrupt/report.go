@@ -136,9 +136,7 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, events.ConsolidationCandidate, events.ConsolidationCandidate, func() string {
-					return fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why)
-				})
+				t.say(v, name, events.ConsolidationCandidate, fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why))
 			}
 		}
 	}
@@ -147,7 +145,6 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 // approved tells of a consolidation that has begun where the policy Balanced had to accept it: on the pools that lose nodes,
 // and on the nodes.
 func (t *reporter) approved(v *view, m *disrupt.Move) {
-	pools := map[string]bool{}
 	for _, name := range m.Nodes {
 		n := v.nodes[name]
 		pool := v.pools[n.Pool]
@@ -155,11 +152,8 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 			continue
 		}
 		text := "the policy Balanced accepts a consolidation that saves " + plan.Dollars(m.Saving) + "/h: " + m.Why
-		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, func() string { return text })
-		if !pools[n.Pool] && t.limit.AllowN(t.clock.Now(), 1) {
-			t.recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)
-		}
-		pools[n.Pool] = true
+		t.say(v, name, events.ConsolidationApproved, text)
+		t.other(pool, pool.UID, corev1.EventTypeNormal, events.ConsolidationApproved, text, text)
 	}
 }
 
@@ -198,10 +192,10 @@ func (t *reporter) node(v *view, name, reason, stays string, why disrupt.Reason)
 	}
 }
 
-// say tells of what is to become of a node. It is worded only if it is said: most sentences of a round were said in one before.
-func (t *reporter) say(v *view, name, reason, gist string, message func() string) {
-	if t.news(t.limit, sentence{name, reason, gist}, 2) {
-		t.both(v, name, reason, message())
+// say tells of what is to become of a node, unless the same was told lately.
+func (t *reporter) say(v *view, name, reason, message string) {
+	if t.news(t.limit, sentence{name, reason, reason}, 2) {
+		t.both(v, name, reason, message)
 	}
 }
 
