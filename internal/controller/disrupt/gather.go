@@ -85,17 +85,13 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 
 // replaceable is how many nodes the budgets let a decision replace at most to save money.
 func (v *view) replaceable() int {
-	nodes, sum := map[string]int{}, 0
-	for _, n := range v.nodes {
-		nodes[n.Pool]++
-	}
-	for pool, n := range nodes {
-		if s := v.spending[pool]; s != nil {
-			if left, bound := s.Left[karpv1.DisruptionReasonUnderutilized]; bound {
-				n = min(n, left)
-			}
-			sum += n
+	sum := 0
+	for _, s := range v.spending {
+		n := s.Nodes
+		if left, bound := s.Left[karpv1.DisruptionReasonUnderutilized]; bound {
+			n = min(n, left)
 		}
+		sum += n
 	}
 	return sum
 }
