@@ -32,7 +32,7 @@ const (
 )
 
 // Breaker stops consolidation when instances have to be launched for pods that were said to fit elsewhere. Until when it is open
-// stands on the NodePools too (breakerAnnotation), for the next leader.
+// stands on the NodePools too (breakerAnnotation), for the next leader. The zero Breaker knows nothing yet.
 //
 // Concurrency: safe.
 type Breaker struct {
@@ -69,9 +69,6 @@ type Launch struct {
 	Pods  []*corev1.Pod
 	Price catalog.MicroUSD
 }
-
-// NewBreaker returns a breaker that knows nothing yet.
-func NewBreaker() *Breaker { return &Breaker{} }
 
 // breakerAnnotation is on NodePools while the breaker is open, and after; it holds an opening.
 const breakerAnnotation = "kerf.sh/consolidation-held"

@@ -189,9 +189,9 @@ func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err erro
 	}
 	v.problem = v.rolling(l.DriftProblem(ctx, v.snapshot, len(due)))
 	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
-	var moves []disrupt.Move
-	if len(decision.Moves) > 0 {
-		moves = sound(l.Metrics, l.Log, "drift", decision, decision.Moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
+	moves := decision.Moves
+	if len(moves) > 0 {
+		moves = l.sound("drift", decision, moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
 	begun := commands(moves, &v.view)
 	if len(moves) > 0 {

@@ -408,7 +408,7 @@ func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
 		d.Metrics = h.Metrics
 		p := &disrupt.Problem{Cluster: &pack.Problem{}}
 		wrong := &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Drifted, Nodes: []string{"nobody"}}}}
-		if moves := sound(d.Metrics, d.Log, "drift", wrong, wrong.Moves, verify.Replace(p, disrupt.Drifted, []string{"nobody"}, wrong)); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
+		if moves := d.sound("drift", wrong, wrong.Moves, verify.Replace(p, disrupt.Drifted, []string{"nobody"}, wrong)); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
 			t.Errorf("%d moves are carried out, and %v are counted", len(moves), testutil.ToFloat64(h.Metrics.Disruption.Violations))
 		}
 	})

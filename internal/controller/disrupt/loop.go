@@ -42,7 +42,7 @@ type Loop struct {
 	Client  client.Client
 	Queue   *Queue
 	State   *cache.Cache
-	Breaker *Breaker
+	Breaker Breaker
 	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine.
 	// DriftProblem is the same at the prices of now, for nodes that drifted.
 	Problem, DriftProblem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
@@ -201,7 +201,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if len(confirmed) == 0 {
 		return nil
 	}
-	confirmed = sound(l.Metrics, l.Log, "consolidation", d, confirmed, verify.Moves(v.problem, d))
+	confirmed = l.sound("consolidation", d, confirmed, verify.Moves(v.problem, d))
 	if len(confirmed) == 0 {
 		return nil
 	}

@@ -1,13 +1,12 @@
 package disrupt
 
 import (
-	"log/slog"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
@@ -78,23 +77,12 @@ func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
 }
 
 // sound are the moves of a decision that an independent check finds nothing wrong with.
-func sound(metrics *obs.Metrics, log *slog.Logger, about string, d *disrupt.Decision, moves []disrupt.Move, wrong []verify.Violation) []disrupt.Move {
+func (l *Loop) sound(about string, d *disrupt.Decision, moves []disrupt.Move, wrong []verify.Violation) []disrupt.Move {
 	for _, w := range wrong {
-		metrics.Disruption.Violations.Inc()
-		log.Error("a decision on "+about+" failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", d.Generation)
+		l.Metrics.Disruption.Violations.Inc()
+		l.Log.Error("a decision on "+about+" failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", d.Generation)
 	}
-	return innocent(moves, wrong)
-}
-
-// innocent are the moves that no violation names.
-func innocent(moves []disrupt.Move, violations []verify.Violation) []disrupt.Move {
-	var out []disrupt.Move
-	for i := range moves {
-		if !blamed(&moves[i], violations) {
-			out = append(out, moves[i])
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return blamed(&m, wrong) })
 }
 
 // blamed reports whether a violation is about the move, or may be: one that names neither a node nor a pod of any move is
