@@ -37,7 +37,7 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 		return look, false, nil
 	}
 	q.replacementsReady(ctx, f)
-	if left := Settle - q.Clock.Since(f.begun); left > 0 {
+	if left := Settle - q.Clock.Since(f.order.Begun); left > 0 {
 		return left, false, nil
 	}
 	if f.takenOver {
@@ -95,7 +95,7 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 			continue
 		}
 		ready = false
-		if q.Clock.Since(f.begun) >= patience {
+		if q.Clock.Since(f.order.Begun) >= patience {
 			f.failed = fmt.Sprintf("its replacement %s is not initialized after %s%s; %s", name, patience, because(claim), noneGone)
 			return false, nil
 		}

@@ -71,7 +71,7 @@ func (q *Queue) holdFilled(ctx context.Context, f *execution) error {
 	all := guard.Group{Limit: atOnce}
 	for _, name := range f.Filled {
 		all.Go("disruption.queue", func() error {
-			return q.hold(ctx, name, f.begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.id)
+			return q.hold(ctx, name, f.order.Begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.ID)
 		})
 	}
 	return all.Wait()
@@ -85,7 +85,7 @@ func (q *Queue) unhold(ctx context.Context, f *execution) error {
 	}
 	for i := range claims.Items {
 		c := &claims.Items[i]
-		if strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.id) {
+		if strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.ID) {
 			if err := annotate(ctx, q.Client, c, map[string]any{apply.HoldUntilAnnotation: nil, apply.HoldReasonAnnotation: nil}); err != nil {
 				return fmt.Errorf("ending the hold of nodeclaim %s: %w", c.Name, err)
 			}

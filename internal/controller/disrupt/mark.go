@@ -56,7 +56,7 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 		switch id := node.Annotations[index.CommandAnnotation]; {
 		case !node.DeletionTimestamp.IsZero():
 			return errGone
-		case intake.Leaving(node) && id != f.id:
+		case intake.Leaving(node) && id != f.ID:
 			return errOtherMark
 		case intake.Leaving(node):
 			return nil
@@ -79,7 +79,7 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 			node.Annotations = map[string]string{}
 		}
 		node.Annotations[intake.DisruptingAnnotation] = string(f.Cause)
-		node.Annotations[index.CommandAnnotation] = f.id
+		node.Annotations[index.CommandAnnotation] = f.ID
 		node.Annotations[orderAnnotation] = string(text)
 		return nil
 	})

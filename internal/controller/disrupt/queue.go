@@ -66,7 +66,7 @@ type Queue struct {
 	InTurn bool
 	// Trace may be nil.
 	Trace *trace.Tracer
-	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
+	// Finished, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Finished func(c Command, failed string)
 
 	mu         sync.Mutex
@@ -79,9 +79,7 @@ type Queue struct {
 // execution is a command that is under way.
 type execution struct {
 	Command
-	id     string
 	order  order
-	begun  time.Time
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
@@ -111,7 +109,9 @@ func (q *Queue) UnderWay() []Command {
 			found = append(found, x)
 		}
 	}
-	slices.SortFunc(found, func(a, b *execution) int { return cmp.Or(a.begun.Compare(b.begun), strings.Compare(a.id, b.id)) })
+	slices.SortFunc(found, func(a, b *execution) int {
+		return cmp.Or(a.order.Begun.Compare(b.order.Begun), strings.Compare(a.ID, b.ID))
+	})
 	out := make([]Command, len(found))
 	for i, x := range found {
 		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving}
@@ -184,16 +184,15 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	if len(c.Nodes) == 0 {
 		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
-	f := &execution{Command: c, begun: q.Clock.Now()}
-	f.id = cmp.Or(c.ID, story.NewID())
-	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
-	f.all = slices.Clone(c.Nodes)
+	c.ID = cmp.Or(c.ID, story.NewID())
+	f := &execution{Command: c, all: slices.Clone(c.Nodes)}
+	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	if err := q.admit(f); err != nil {
 		return "", err
 	}
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
-	short, span := q.Trace.StartAt(trace.WithID(short, f.id), "disruption", f.begun)
+	short, span := q.Trace.StartAt(trace.WithID(short, f.ID), "disruption", f.order.Begun)
 	defer span.End()
 	f.describe(span)
 	f.span = span
@@ -205,11 +204,11 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		if f.moot && !f.said { // else its begin is in the log, and so is that it was taken back
 			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
 		}
-		return "", fmt.Errorf("disruption %s: %w", f.id, err)
+		return "", fmt.Errorf("disruption %s: %w", f.ID, err)
 	}
 	q.begun(f)
 	q.execute(f)
-	return f.id, nil
+	return f.ID, nil
 }
 
 // admit enters a command unless one of its nodes is part of another.
@@ -264,11 +263,11 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	if len(f.NewNodes) == 0 && len(f.Placements) == 0 {
 		return nil
 	}
-	o := apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
+	o := apply.Order{Command: f.ID, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
 	// A single new node that takes all pods is where they go anyhow.
 	o.InTurn = q.InTurn && (len(f.NewNodes) > 1 || len(f.NewNodes) == 1 && len(f.Placements) > 0)
 	if f.Hold > 0 {
-		o.Hold = f.begun.Add(f.Hold)
+		o.Hold = f.order.Begun.Add(f.Hold)
 	}
 	launching, span := q.Trace.Start(ctx, "disruption.launch")
 	created, err := q.Launcher.Replace(launching, o)
@@ -361,7 +360,7 @@ func (q *Queue) execute(f *execution) {
 				return err
 			})
 			if err != nil && ctx.Err() == nil {
-				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
+				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
 				after, pause = pause, min(2*pause, mostAgain)
 			}
 			if err == nil {

@@ -65,7 +65,7 @@ func (q *Queue) underWay(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, f := range q.executions {
-		if f.id == id {
+		if f.ID == id {
 			return true
 		}
 	}
