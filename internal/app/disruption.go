@@ -31,8 +31,8 @@ func ConsolidationOptions(s settings.Settings) engine.Options {
 	return o
 }
 
-// disruption makes the queue of commands, consolidation and the replacement of nodes that have drifted.
-func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
+// disruption makes the queue of commands, and the loop that decides on consolidation and the replacement of nodes that have drifted.
+func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop) {
 	queue := &disrupt.Queue{
 		Client: d.GetClient(), APIReader: d.GetAPIReader(), State: d.cache, Launcher: d.applier, Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Trace: d.trace,
 	}
@@ -42,28 +42,24 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	}
 	lasting := *problems
 	lasting.Lasting = true
-	consolidation := &disrupt.Loop{
-		Client: d.GetClient(), Queue: queue, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+	loop := &disrupt.Loop{
+		Client: d.GetClient(), Queue: queue, State: d.cache, Problem: lasting.Replacing, DriftProblem: problems.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
 		Options:  ConsolidationOptions(d.Settings),
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
 		Without: map[string]bool{},
 	}
-	drifted := &disrupt.Drift{
-		Queue: queue, State: d.cache, Problem: problems.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
-		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption,
-	}
 	if d.shop != nil {
-		drifted.Bare = d.shop.Bare
+		loop.Bare = d.shop.Bare
 	}
 	for _, mechanism := range d.without {
-		consolidation.Without[mechanism] = true
+		loop.Without[mechanism] = true
 	}
 	queue.InTurn = d.SoftTaints
 	queue.Finished = func(c disrupt.Command, failed string) {
-		drifted.Finished(c, failed)
+		loop.Finished(c, failed)
 		d.ring.Finished(c.ID, failed)
 	}
-	return queue, consolidation, drifted
+	return queue, loop
 }
 
 // candidates makes what asks pods to avoid nodes that are due to go.

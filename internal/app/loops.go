@@ -43,9 +43,9 @@ const drainsPerWorker = 4
 func (d *deps) loops(ctx context.Context) error {
 	workers := max(16, int(d.CPURequests)*workersPerCore/1000)
 	health := nodepool.NewHealth()
-	queue, consolidation, drifted := d.disruption()
+	queue, consolidation := d.disruption()
 	drains := &terminate.Nodes{Client: d.GetClient(), Cloud: d.cloud("node.termination"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("node.termination"), Clock: d.clock(), Replacements: d.cache, Trace: d.trace}
-	view := d.newOverview(queue, consolidation, drifted, drains)
+	view := d.newOverview(queue, consolidation, drains)
 	fixed, settle := d.staticPools()
 	provisioner := d.provisioner(consolidation, view, settle)
 
@@ -85,7 +85,6 @@ func (d *deps) loops(ctx context.Context) error {
 	errs = append(errs,
 		d.Add(manager.RunnableFunc(queue.Run)),
 		d.Add(consolidation),
-		d.Add(drifted),
 		d.Add(manager.RunnableFunc(d.consolidatable().Run)),
 		d.Add(d.candidates(queue, consolidation)),
 		(&drift.Controller{Client: d.GetClient(), Instances: d.gate, Types: d.cloud("nodeclaim.disruption"), Metrics: d.metrics, Log: d.logger("nodeclaim.disruption"), Clock: d.clock()}).Register(d.Manager),

@@ -36,7 +36,7 @@ import (
 )
 
 // newOverview makes what people look at the cluster through, and has it told of events.
-func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, drifted *disrupt.Drift, drains *terminate.Nodes) *overview.Overview {
+func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, drains *terminate.Nodes) *overview.Overview {
 	problems := d.problems("overview")
 	out := overview.New(overview.Sources{
 		Kerf: version.Version, Cluster: d.ClusterName, Region: d.provider.Region(), Account: d.provider.Account, Currency: d.currency,
@@ -54,7 +54,7 @@ func (d *deps) newOverview(queue *disrupt.Queue, consolidation *disrupt.Loop, dr
 	d.ring.SetNodes(func(name string) (record.Now, bool) {
 		now, known := d.nodeNow(name)
 		if known && now.Drifted != nil {
-			now.Drifted.Held = drifted.HeldUp(now.Node.Name, now.Node.Pool)
+			now.Drifted.Held = consolidation.HeldUp(now.Node.Name, now.Node.Pool)
 		}
 		if known && now.Node.Deleting {
 			for _, s := range drains.Stalls() {

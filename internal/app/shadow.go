@@ -127,7 +127,7 @@ func (d *deps) forecast(problems *provision.Problems) func(context.Context, *clu
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Queue: &disrupt.Queue{}, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Replacing, Log: d.log, Metrics: d.metrics, Clock: d.clock(),
+		Queue: &disrupt.Queue{}, State: d.cache, Problem: lasting.Replacing, Log: d.log, Metrics: d.metrics, Clock: d.clock(),
 		Options: ConsolidationOptions(d.Settings),
 	}
 	return loop.Forecast

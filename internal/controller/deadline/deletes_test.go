@@ -12,7 +12,6 @@ import (
 // on terms of their own.
 var deletes = map[string]string{
 	"deadline/deadline.go":         "NodeClaims, for all",
-	"disrupt/carry.go":             "NodeClaims of a command",
 	"disrupt/undo.go":              "a replacement that nobody has counted on since it was read",
 	"garbagecollection/garbage.go": "Nodes of instances that nobody knew",
 	"terminate/claims.go":          "the Nodes of a NodeClaim",

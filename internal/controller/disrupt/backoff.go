@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -10,55 +11,40 @@ import (
 const (
 	backoffFirst = time.Minute
 	backoffMost  = 15 * time.Minute
-	// forgive is how long after its last failure nothing is held against a node or a pool any more.
+	// forgive is how long after its last failure nothing is held against a node any more, and against a pool after it could try again.
 	forgive = time.Hour
 )
 
 // backoff lets pools whose commands fail wait longer and longer, each by itself, and puts nodes that have failed behind the
-// others of their pool: one that can't be replaced takes no other's turn. It is pure; the time is given.
+// others of their pool, the last to fail last: one that can't be replaced takes no other's turn. It is pure; the time is given.
 //
 // Concurrency: none.
 type backoff struct {
 	pools map[string]failures
-	nodes map[string]failures
+	nodes map[string]time.Time // when they failed last, by claim
 }
 
+// failures are those of a pool since the last success.
 type failures struct {
-	n    int
-	last time.Time
-	// until is when the pool may try again.
-	until time.Time
+	n     int
+	until time.Time // when the pool may try again
 	why   string
 }
 
 // failed notes that a command of the nodes was taken back. Every pool that has nodes in it waits.
 func (b *backoff) failed(nodes []Going, why string, now time.Time) {
 	if b.pools == nil {
-		b.pools, b.nodes = map[string]failures{}, map[string]failures{}
+		b.pools, b.nodes = map[string]failures{}, map[string]time.Time{}
 	}
-	seen := map[string]bool{}
+	b.forget(now)
+	pools := map[string]bool{}
 	for _, g := range nodes {
-		own := b.nodes[g.Claim].recent(now)
-		b.nodes[g.Claim] = failures{n: own.n + 1, last: now, why: why}
-		if seen[g.Pool] {
-			continue
-		}
-		seen[g.Pool] = true
-		pool := b.pools[g.Pool].recent(now)
-		wait := backoffMost
-		if pool.n < 4 {
-			wait = min(backoffMost, backoffFirst<<pool.n)
-		}
-		b.pools[g.Pool] = failures{n: pool.n + 1, last: now, until: now.Add(wait), why: why}
+		b.nodes[g.Claim], pools[g.Pool] = now, true
 	}
-}
-
-// recent is what still counts.
-func (f failures) recent(now time.Time) failures {
-	if now.Sub(f.last) >= forgive {
-		return failures{}
+	for name := range pools {
+		n := b.pools[name].n
+		b.pools[name] = failures{n: n + 1, until: now.Add(min(backoffMost, backoffFirst<<min(n, 4))), why: why}
 	}
-	return f
 }
 
 // succeeded notes that a command of the nodes was carried out: their pools need not wait.
@@ -78,30 +64,22 @@ func (b *backoff) waits(pool string, now time.Time) (until time.Time, why string
 	return f.until, f.why
 }
 
-// against is how often a claim's node has failed lately.
-func (b *backoff) against(claim string, now time.Time) int { return b.nodes[claim].recent(now).n }
-
 // forget drops what does not count any more.
 func (b *backoff) forget(now time.Time) {
-	for _, m := range []map[string]failures{b.pools, b.nodes} {
-		for name, f := range m {
-			if now.Sub(f.last) >= forgive && !f.until.After(now) {
-				delete(m, name)
-			}
-		}
-	}
+	maps.DeleteFunc(b.pools, func(_ string, f failures) bool { return now.Sub(f.until) >= forgive })
+	maps.DeleteFunc(b.nodes, func(_ string, at time.Time) bool { return now.Sub(at) >= forgive })
 }
 
 // candidate is a node that drifted.
 type candidate struct {
 	Going
-	// since is when it was marked.
-	since time.Time
+	since  time.Time // when it was marked
+	static bool      // its pool keeps its number of nodes
 }
 
-// order sorts what is due: what has failed least first, then what has been due for longest, then by name.
-func (b *backoff) order(due []candidate, now time.Time) {
+// order sorts what is due: what has not failed or longest ago first, then what has been due for longest, then by name.
+func (b *backoff) order(due []candidate) {
 	slices.SortFunc(due, func(x, y candidate) int {
-		return cmp.Or(cmp.Compare(b.against(x.Claim, now), b.against(y.Claim, now)), x.since.Compare(y.since), cmp.Compare(x.Node, y.Node))
+		return cmp.Or(b.nodes[x.Claim].Compare(b.nodes[y.Claim]), x.since.Compare(y.since), cmp.Compare(x.Node, y.Node))
 	})
 }

@@ -30,11 +30,11 @@ func TestAPoolThatFailsWaitsLongerAndLongerByItself(t *testing.T) {
 	if b.failed(stuck, "again", now); !b.pools["stuck"].until.Equal(now.Add(time.Minute)) {
 		t.Error("success is not remembered")
 	}
-	now = now.Add(forgive)
+	now = now.Add(time.Minute + forgive)
 	if b.failed(stuck, "again", now); !b.pools["stuck"].until.Equal(now.Add(time.Minute)) {
 		t.Error("an old failure is still held against it")
 	}
-	if b.forget(now.Add(forgive)); len(b.pools)+len(b.nodes) != 0 {
+	if b.forget(now.Add(time.Minute + forgive)); len(b.pools)+len(b.nodes) != 0 {
 		t.Error("what does not count any more is remembered")
 	}
 }
@@ -46,13 +46,13 @@ func TestANodeThatFailsTakesNoOthersTurn(t *testing.T) {
 	due := func() (out []candidate) {
 		for i := range 5 {
 			name := fmt.Sprint("n", i)
-			out = append(out, candidate{Going{Node: name, Claim: name, Pool: "p"}, startOfDay.Add(time.Duration(i) * time.Second)})
+			out = append(out, candidate{Going: Going{Node: name, Claim: name, Pool: "p"}, since: startOfDay.Add(time.Duration(i) * time.Second)})
 		}
 		return out
 	}
 	left, bad := due(), map[string]bool{"n0": true, "n2": true}
 	for turn := range 7 {
-		b.order(left, now)
+		b.order(left)
 		first := left[0]
 		if bad[first.Node] {
 			b.failed([]Going{first.Going}, "no place", now)

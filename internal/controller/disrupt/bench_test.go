@@ -84,7 +84,7 @@ func round(b *testing.B, nodes int, change bool) {
 	events := record.NewFakeRecorder(0)
 	events.Events = nil
 	l := &Loop{
-		Client: fake.NewClientBuilder().Build(), Queue: &Queue{}, State: c, Breaker: NewBreaker(), Recorder: events, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
+		Client: fake.NewClientBuilder().Build(), Queue: &Queue{}, State: c, Recorder: events, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			pools := []*cluster.Pool{offers}
 			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}

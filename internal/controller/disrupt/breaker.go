@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -33,7 +32,7 @@ const (
 )
 
 // Breaker stops consolidation when instances have to be launched for pods that were said to fit elsewhere. Until when it is open
-// stands on the NodePools too (breakerAnnotation), for the next leader.
+// stands on the NodePools too (breakerAnnotation), for the next leader. The zero Breaker knows nothing yet.
 //
 // Concurrency: safe.
 type Breaker struct {
@@ -72,9 +71,6 @@ type Launch struct {
 	// Currency of the price; empty is USD.
 	Currency catalog.Currency
 }
-
-// NewBreaker returns a breaker that knows nothing yet.
-func NewBreaker() *Breaker { return &Breaker{} }
 
 // breakerAnnotation is on NodePools while the breaker is open, and after; it holds an opening.
 const breakerAnnotation = "kerf.sh/consolidation-held"
@@ -120,11 +116,7 @@ func (l *Loop) writeBreaker(ctx context.Context) error {
 		if p.Annotations[breakerAnnotation] == text || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{breakerAnnotation: text}}})
-		if err == nil {
-			err = client.IgnoreNotFound(l.Client.Patch(ctx, p.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
-		}
-		if err != nil {
+		if err := annotate(ctx, l.Client, p, map[string]any{breakerAnnotation: text}); err != nil {
 			errs = append(errs, fmt.Errorf("noting on nodepool %s that consolidation is held: %w", p.Name, err))
 		}
 	}

@@ -59,7 +59,7 @@ func TestTheBreakerOpensWhenPodsDoNotFitWhereTheyWereSaidTo(t *testing.T) {
 		"instances of which the others' pods take nine tenths": {crowded(tripAt, 90), 3, time.Minute, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			g := NewBreaker()
+			g := &Breaker{}
 			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), begun)
 			now := begun.Add(tt.after)
 			why := g.Launched(tt.launched, always(tt.count), now)
@@ -88,7 +88,7 @@ func crowded(n int, price catalog.MicroUSD) []Launch {
 // Many moves of the same owners, as after a scale-down, and a single instance launched: one instance is one miss.
 func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 	now := time.Unix(100_000, 0)
-	g := NewBreaker()
+	g := &Breaker{}
 	for range 20 {
 		g.Moving([]*corev1.Pod{ownedBy("web"), ownedBy("api")}, 60, always(9), now)
 	}
@@ -98,7 +98,7 @@ func TestOneInstanceIsOneMissHoweverManyMovesItsOwnerHad(t *testing.T) {
 }
 
 func TestALaunchThatIsAskedForAgainIsNoOtherMiss(t *testing.T) {
-	g, now := NewBreaker(), time.Unix(100_000, 0)
+	g, now := &Breaker{}, time.Unix(100_000, 0)
 	g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
 	for range 5 {
 		now = now.Add(time.Second)
@@ -110,7 +110,7 @@ func TestALaunchThatIsAskedForAgainIsNoOtherMiss(t *testing.T) {
 
 func TestTheBreakerStaysOpenLongerEachTime(t *testing.T) {
 	now := time.Unix(100_000, 0)
-	g := NewBreaker()
+	g := &Breaker{}
 	for _, want := range []time.Duration{openFor, 2 * openFor, 4 * openFor, 8 * openFor, mostOpen, mostOpen} {
 		g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), now)
 		g.Launched(launched(tripAt, 90, "web"), always(3), now)
@@ -133,7 +133,7 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 		if err := h.api.Create(t.Context(), pool); err != nil {
 			t.Fatal(err)
 		}
-		l := &Loop{Client: h.api, State: h.cache, Breaker: NewBreaker(), Clock: clock.RealClock{}}
+		l := &Loop{Client: h.api, State: h.cache, Clock: clock.RealClock{}}
 		l.Breaker.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), time.Now())
 		l.Breaker.Launched(launchedFor(tripAt, 90, "web", time.Now()), always(3), time.Now())
 		until, why, open := l.Breaker.Open(time.Now())
@@ -144,7 +144,7 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 		if err := h.api.Get(t.Context(), client.ObjectKeyFromObject(pool), &stored); err != nil {
 			t.Fatal(err)
 		}
-		next := NewBreaker()
+		next := &Breaker{}
 		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}}, time.Now())
 		got, said, open := next.Open(time.Now())
 		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.held != openFor {
@@ -168,7 +168,7 @@ func TestAnOpeningThatIsTooFarAheadIsNotBelieved(t *testing.T) {
 		"another leader's clock":        {skew, true},
 		"a clock that was a year ahead": {365 * 24 * time.Hour, false},
 	} {
-		g := NewBreaker()
+		g := &Breaker{}
 		ahead := now.Add(tc.clock)
 		for range 6 { // it opens longer each time, mostOpen in the end
 			g.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), ahead)
@@ -179,7 +179,7 @@ func TestAnOpeningThatIsTooFarAheadIsNotBelieved(t *testing.T) {
 		}
 		written := ahead.Add(-tc.clock)
 		pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: g.opening(ahead)}}}
-		next := NewBreaker()
+		next := &Breaker{}
 		next.restore([]*karpv1.NodePool{pool}, written)
 		for who, b := range map[string]*Breaker{"the leader's": g, "the next leader's": next} {
 			if _, _, open := b.Open(written); open != tc.open {

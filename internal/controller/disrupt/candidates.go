@@ -16,6 +16,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -36,7 +37,7 @@ const (
 // What is to be done is read from the nodes, so that a new leader goes on with it.
 type Candidates struct {
 	Queue *Queue
-	State LoopState
+	State *cache.Cache
 	// Moves is the last decision on consolidation; nil before the first.
 	Moves func() *disrupt.Decision
 	// Off takes the taint off where it is.
@@ -60,8 +61,9 @@ func (c *Candidates) NeedLeaderElection() bool { return true }
 
 // Start writes until ctx ends.
 func (c *Candidates) Start(ctx context.Context) error {
-	r := rounds{"disruption.candidates", "tainting the nodes that are due to be disrupted", candidateEvery, c.Clock, c.Synced, c.Metrics, c.Log}
-	return r.run(ctx, func() error { return c.round(ctx) })
+	return obs.Rounds{
+		Metrics: c.Metrics, Log: c.Log, Clock: c.Clock, Name: "disruption.candidates", Doing: "tainting the nodes that are due to be disrupted", Every: candidateEvery, Synced: c.Synced,
+	}.Run(ctx, c.round)
 }
 
 // round writes to the nodes that bear the taint and should not, or the other way round.
@@ -87,7 +89,7 @@ func (c *Candidates) round(ctx context.Context) error {
 		if writes++; writes > candidateWrites {
 			break
 		}
-		_, err := c.Queue.editNode(ctx, c.Queue.Client, n.Name, func(node *corev1.Node) error {
+		err := c.Queue.editNode(ctx, c.Queue.Client, n.Name, func(node *corev1.Node) error {
 			without := slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCandidate)
 			if due {
 				without = append(without, corev1.Taint{Key: CandidateTaint, Effect: corev1.TaintEffectPreferNoSchedule})

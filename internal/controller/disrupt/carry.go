@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/story"
@@ -36,7 +37,7 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 		return look, false, nil
 	}
 	q.replacementsReady(ctx, f)
-	if left := Settle - q.Clock.Since(f.begun); left > 0 {
+	if left := Settle - q.Clock.Since(f.order.Begun); left > 0 {
 		return left, false, nil
 	}
 	if f.takenOver {
@@ -94,7 +95,7 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 			continue
 		}
 		ready = false
-		if q.Clock.Since(f.begun) >= patience {
+		if q.Clock.Since(f.order.Begun) >= patience {
 			f.failed = fmt.Sprintf("its replacement %s is not initialized after %s%s; %s", name, patience, because(claim), noneGone)
 			return false, nil
 		}
@@ -102,7 +103,7 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 	if !ready && !f.told {
 		f.told = true
 		for _, g := range f.Nodes {
-			q.tell(f, g, corev1.EventTypeNormal, events.DisruptionWaitingReadiness, "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
+			q.tell(g, corev1.EventTypeNormal, events.DisruptionWaitingReadiness, "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
 		}
 	}
 	return ready, nil
@@ -222,27 +223,13 @@ func (q *Queue) remove(ctx context.Context, f *execution, g Going) error {
 	if claim, err = q.sign(ctx, f, claim); err != nil || claim == nil {
 		return err
 	}
-	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionTerminating, f.Command.reason())
-	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID}); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("deleting nodeclaim %q: %w", g.Claim, err))
+	q.tell(g, corev1.EventTypeNormal, events.DisruptionTerminating, string(f.Cause)+": "+f.Why)
+	if begun, err := deadline.Delete(ctx, q.Client, claim); err != nil || !begun {
+		return err
 	}
-	labels := []string{strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), terminationMode(claim)}
+	labels := []string{strings.ToLower(string(f.Cause)), g.Pool, g.CapacityType, string(f.Policy), index.TerminationMode(claim)}
 	q.Metrics.NodeClaimsDisrupted.WithLabelValues(labels...).Inc()
 	q.Metrics.Disruption.Pods.WithLabelValues(labels...).Add(float64(f.moves[g.Node]))
 	q.Log.Info("removing node", append(story.Of(claim), "reason", f.Cause, "node", g.Node, "nodeclaim", g.Claim, "instance_type", g.InstanceType, "capacity_type", g.CapacityType)...)
 	return nil
-}
-
-// reason is the command's reason as events say it.
-func (c *Command) reason() string { return string(c.Cause) + ": " + c.Why }
-
-// terminationMode is how long the claim's drain waits at most, as metrics name it.
-func terminationMode(claim *karpv1.NodeClaim) string {
-	switch grace := claim.Spec.TerminationGracePeriod; {
-	case grace == nil:
-		return "graceful"
-	case grace.Duration > 0:
-		return "eventual"
-	}
-	return "forceful"
 }

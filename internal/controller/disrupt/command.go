@@ -1,7 +1,7 @@
 // Package disrupt takes nodes away, so that their pods go elsewhere: because they are empty, because other instances carry
 // the pods for less, or because they have drifted from what they should be.
 //
-// Each cause has a loop of its own, which decides on the newest snapshot. What goes is a Command. The Queue carries any
+// The Loop decides on the newest snapshot, about one cause after the other. What goes is a Command. The Queue carries any
 // number of commands out side by side, and writes what it has begun on the objects themselves.
 package disrupt
 

@@ -81,8 +81,7 @@ type Consolidatable struct {
 
 // Run writes until ctx ends.
 func (c *Consolidatable) Run(ctx context.Context) error {
-	r := rounds{"nodeclaim.consolidatable", "writing which nodes may be consolidated", time.Second, c.Clock, nil, c.Metrics, c.Log}
-	return r.run(ctx, func() error { return c.round(ctx) })
+	return obs.Rounds{Metrics: c.Metrics, Log: c.Log, Clock: c.Clock, Name: "nodeclaim.consolidatable", Doing: "writing which nodes may be consolidated", Every: time.Second}.Run(ctx, c.round)
 }
 
 func (c *Consolidatable) round(ctx context.Context) error {

@@ -1,27 +1,22 @@
 package disrupt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
-	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
-	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
-	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 const (
@@ -31,118 +26,66 @@ const (
 	driftShare = 50
 )
 
-// Drift replaces nodes whose claims are marked Drifted, within the budgets of their pools. Replacements are ready before the
-// first eviction. Any number of pools is under way at once; one whose replacements fail waits by itself.
-type Drift struct {
-	Queue *Queue
-	State LoopState
-	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine at a time, see
-	// Queue.Alone.
-	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
-	// Bare makes n instances for no pods in particular of a static pool, and the pool as they are offered in it; nil where
-	// there are no static pools. What can't be had has its reasons.
-	Bare func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
-	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
-	LeftAlone func(providerID string) bool
-	// Record, if set, is told of each decision of which something is begun.
-	Record Recorded
-	// Synced reports whether the first list of every kind is in; nil is always.
-	Synced   func() bool
-	Recorder record.EventRecorder
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Clock    clock.WithTicker
-
+// drift is what is known of the replacement of drifted nodes from one round to the next.
+type drift struct {
 	mu      sync.Mutex
 	backoff backoff
-	// searched is when the last search ended that found nothing, rest how long the next one waits.
-	searched time.Time
-	rest     time.Duration
-	// seen is the snapshot at the last look, marked how many nodes were due, and again when to look though neither changes.
-	seen   *cluster.Snapshot
-	marked int
-	again  time.Time
-	told   *reporter
-	held   heldUp
+	held    heldUp    // as the last round found that looked
+	rest    time.Time // until when nothing is looked for: the last search found nothing
 }
 
-// NeedLeaderElection makes the manager start the loop on the leader only.
-func (d *Drift) NeedLeaderElection() bool { return true }
+// heldUp is what holds up the replacement of drifted nodes: by node what stands against it, and by pool what all of its nodes wait for.
+type heldUp struct{ nodes, pools map[string]string }
 
-// Start runs the loop until ctx ends.
-func (d *Drift) Start(ctx context.Context) error {
-	d.told = d.newReporter()
-	r := rounds{"disruption.drift", "replacing nodes that drifted", tick, d.Clock, d.Synced, d.Metrics, d.Log}
-	return r.run(ctx, func() error { return d.Round(ctx) })
+// HeldUp says what holds up the replacement of a drifted node, as was found last; empty where nothing is known to. Safe for concurrent use.
+func (l *Loop) HeldUp(node, pool string) string {
+	l.drift.mu.Lock()
+	defer l.drift.mu.Unlock()
+	return cmp.Or(l.drift.held.nodes[node], l.drift.held.pools[pool])
 }
 
-func (d *Drift) newReporter() *reporter {
-	return newReporter(d.Queue.Client, d.State, d.Recorder, d.Metrics, d.Clock)
-}
-
-// Finished notes how a command ended.
-func (d *Drift) Finished(c Command, failed string) {
+// Finished notes how a command ended. Safe for concurrent use.
+func (l *Loop) Finished(c Command, failed string) {
 	if c.Cause != karpv1.DisruptionReasonDrifted {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	l.drift.mu.Lock()
+	defer l.drift.mu.Unlock()
 	if failed == "" {
-		d.backoff.succeeded(c.Nodes)
+		l.drift.backoff.succeeded(c.Nodes)
 	} else {
-		d.backoff.failed(c.Nodes, failed, d.Clock.Now())
+		l.drift.backoff.failed(c.Nodes, failed, l.Clock.Now())
 	}
 }
 
-// Round looks once at all that drifted and starts what can go.
-func (d *Drift) Round(ctx context.Context) error {
-	marked := d.countDrifted()
-	if marked == 0 {
-		d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(0)
-	}
-	if marked == 0 || d.Clock.Now().Before(d.again) && d.marked == marked && d.seen == d.State.Snapshot() {
+// rollOut replaces nodes that drifted, within the budgets of their pools. Replacements are ready before the first eviction. Any
+// number of pools is under way at once; one whose replacements fail waits by itself.
+func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
+	begun := l.Clock.Now()
+	if begun.Before(l.drift.rest) {
 		return nil
 	}
-	return d.Queue.Alone(ctx, func() error {
-		begun := d.Clock.Now()
-		v := d.look()
-		d.seen, d.marked = v.snapshot, marked
-		rests := false
-		defer func() { d.holds(v, rests) }()
-		if !v.worthSearching() {
-			d.again = begun.Add(safety)
-			return nil
-		}
-		d.again = begun
-		if rests = d.Clock.Since(d.searched) < d.rest; rests {
-			return nil
-		}
-		defer d.evaluated(begun)
-		started, err := d.replace(ctx, v)
-		static, errStatic := d.replaceStatic(ctx, v)
-		d.rest = 0
-		if started+static == 0 {
-			d.searched = d.Clock.Now()
-			d.rest = max(driftRest, driftShare*d.searched.Sub(begun))
-		}
-		return errors.Join(err, errStatic)
-	})
-}
-
-// evaluated notes how long it took to evaluate what drifted.
-func (d *Drift) evaluated(begun time.Time) {
-	d.Metrics.Disruption.Evaluation.WithLabelValues("drifted", "").Observe(d.Clock.Since(begun).Seconds())
-}
-
-// countDrifted is how many nodes drifted that are not going.
-func (d *Drift) countDrifted() int {
-	count := 0
-	for _, n := range d.State.Snapshot().Nodes {
-		if n.Claim != "" && !n.Deleting && !n.Leaving && drifted(d.State.Claim(n.Claim)) {
-			count++
-		}
+	if !slices.ContainsFunc(snapshot.Nodes, func(n *cluster.Node) bool { return n.Claim != "" && drifted(l.State.Claim(n.Claim)) }) {
+		l.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(0)
+		return nil
 	}
-	return count
+	v := l.lookAtDrift(snapshot)
+	defer func() {
+		l.drift.mu.Lock()
+		defer l.drift.mu.Unlock()
+		l.drift.held = v.held
+	}()
+	if !slices.ContainsFunc(v.due, v.may) {
+		return nil
+	}
+	started, err := l.replace(ctx, v)
+	static, errStatic := l.replaceStatic(ctx, v)
+	took := l.Clock.Since(begun)
+	l.Metrics.Disruption.Evaluation.WithLabelValues("drifted", "").Observe(took.Seconds())
+	if started+static == 0 {
+		l.drift.rest = begun.Add(took + max(driftRest, driftShare*took))
+	}
+	return errors.Join(err, errStatic)
 }
 
 func drifted(claim *karpv1.NodeClaim) bool {
@@ -152,9 +95,7 @@ func drifted(claim *karpv1.NodeClaim) bool {
 // driftView is the cluster as a decision about drift sees it.
 type driftView struct {
 	view
-	// due are nodes of dynamic pools, in the order in which they go; static those of static ones, by pool.
-	due    []candidate
-	static map[string][]candidate
+	due    []candidate                 // in the order in which they go
 	blocks map[string][]disrupt.Reason // by node
 	held   heldUp
 }
@@ -167,89 +108,60 @@ func (v *driftView) budget(pool string) (left int, bound bool) {
 	return left, bound
 }
 
-// look finds what drifted, and what stands against letting it go.
-func (d *Drift) look() *driftView {
-	v := &driftView{view: *newView(d.State, d.Queue, d.State.Snapshot(), d.Clock.Now()), static: map[string][]candidate{}, blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.backoff.forget(v.now)
+// lookAtDrift finds what drifted, and says what stands against letting it go.
+func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
+	v := &driftView{view: *newView(l.State, l.Queue, snapshot, l.Clock.Now()), blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
+	l.reporter.forget()
+	eligible, short := 0, map[string]bool{}
+	l.drift.mu.Lock()
+	defer l.drift.mu.Unlock()
 	for _, n := range v.snapshot.Nodes {
-		if n.Claim == "" {
+		claim := l.State.Claim(n.Claim)
+		if n.Claim == "" || !drifted(claim) {
 			continue
 		}
-		claim := d.State.Claim(n.Claim)
-		if !drifted(claim) {
-			continue
-		}
-		s := v.subject(n, claim, d.Queue, d.LeftAlone)
-		v.blocks[n.Name] = s.eventual()
-		if until, why := d.backoff.waits(n.Pool, v.now); !until.IsZero() {
+		s := v.subject(n, claim, l.Queue, l.LeftAlone)
+		blocks := s.eventual()
+		v.blocks[n.Name] = blocks
+		if until, why := l.drift.backoff.waits(n.Pool, v.now); !until.IsZero() {
 			at := until.UTC().Format(time.TimeOnly)
-			d.poolWaits(v, s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
+			l.poolWaits(v, s.pool, "backoff "+at, fmt.Sprintf("drifted nodes wait until %s, because the last replacement failed: %s", at, why))
 			continue
 		}
-		c := candidate{GoingNode(n), claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time}
-		if s.pool != nil && s.pool.IsStatic() {
-			v.static[n.Pool] = append(v.static[n.Pool], c)
-		} else {
-			v.due = append(v.due, c)
+		since := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time
+		v.due = append(v.due, candidate{Going: GoingNode(n), since: since, static: s.pool != nil && s.pool.IsStatic()})
+		switch left, bound := v.budget(n.Pool); {
+		case len(blocks) == 0:
+			if eligible++; bound && left == 0 {
+				short[n.Pool] = true
+			}
+		case !passing(blocks[0].Code):
+			l.nodeStays(v, n.Name, blocks[0])
 		}
 	}
-	d.backoff.order(v.due, v.now)
-	for _, line := range v.static {
-		d.backoff.order(line, v.now)
+	l.drift.backoff.order(v.due)
+	l.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
+	for name := range short {
+		if s, pool := v.spending[name], v.pools[name]; s.Err != nil {
+			l.poolWaits(v, pool, "budget", s.Err.Error())
+		} else {
+			l.poolWaits(v, pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
+		}
 	}
-	d.tell(v)
 	return v
 }
 
-// tell says what stands against nodes that are due, and which pools' budgets are used up.
-func (d *Drift) tell(v *driftView) {
-	d.told.forget()
-	short := map[string]bool{}
-	all := slices.Clone(v.due)
-	for _, line := range v.static {
-		all = append(all, line...)
-	}
-	eligible := 0
-	for _, c := range all {
-		blocks := v.blocks[c.Node]
-		if len(blocks) == 0 {
-			eligible++
-		}
-		left, bound := v.budget(c.Pool)
-		switch {
-		case len(blocks) > 0 && !passing(blocks[0].Code):
-			d.nodeStays(v, c.Node, blocks[0])
-		case len(blocks) == 0 && bound && left == 0:
-			short[c.Pool] = true
-		}
-	}
-	d.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
-	for name := range short {
-		s, pool := v.spending[name], v.pools[name]
-		switch {
-		case s.Err != nil:
-			d.poolWaits(v, pool, "budget", s.Err.Error())
-		case s.Used == 0:
-			d.poolWaits(v, pool, "budget", "drifted nodes wait: the disruption budget allows none to go now")
-		default:
-			d.poolWaits(v, pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budget is used up, %d of %d nodes are going or not ready", s.Used, s.Nodes))
-		}
-	}
-}
-
 // nodeStays says why a node that drifted stays.
-func (d *Drift) nodeStays(v *driftView, name string, why disrupt.Reason) {
+func (l *Loop) nodeStays(v *driftView, name string, why disrupt.Reason) {
 	v.held.nodes[name] = why.Text()
-	d.told.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
+	l.reporter.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
 }
 
 // poolWaits says on a pool, if there is one, what its drifted nodes wait for.
-func (d *Drift) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string) {
+func (l *Loop) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string) {
 	if pool != nil {
 		v.held.pools[pool.Name] = text
-		d.told.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
+		l.reporter.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
 }
 
@@ -258,74 +170,45 @@ func passing(code disrupt.Code) bool {
 	return code == disrupt.Deleting || code == disrupt.InProgress || code == disrupt.Nominated
 }
 
-// worthSearching reports whether there is a node that nothing known so far stands against.
-func (v *driftView) worthSearching() bool {
-	may := func(c candidate) bool {
-		left, bound := v.budget(c.Pool)
-		return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
-	}
-	if slices.ContainsFunc(v.due, may) {
-		return true
-	}
-	for _, line := range v.static {
-		if slices.ContainsFunc(line, may) {
-			return true
-		}
-	}
-	return false
+// may reports whether nothing that is known before places are looked for stands against a node.
+func (v *driftView) may(c candidate) bool {
+	left, bound := v.budget(c.Pool)
+	return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
 }
 
 // replace finds places for the pods of what is due and starts the commands; it returns how many.
-func (d *Drift) replace(ctx context.Context, v *driftView) (started int, err error) {
-	if len(v.due) == 0 {
+func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err error) {
+	var due []string
+	for _, c := range v.due {
+		if !c.static {
+			due = append(due, c.Node)
+		}
+	}
+	if len(due) == 0 {
 		return 0, nil
 	}
-	v.problem = v.rolling(d.Problem(ctx, v.snapshot, len(v.due)))
-	due := make([]string, len(v.due))
-	for i, c := range v.due {
-		due[i] = c.Node
-	}
+	v.problem = v.rolling(l.DriftProblem(ctx, v.snapshot, len(due)))
 	decision := disrupt.Replace(v.problem, disrupt.Drifted, due)
-	var commands []Command
-	var moves []disrupt.Move
-	if len(decision.Moves) > 0 {
-		moves = sound(d.Metrics, d.Log, "drift", decision, decision.Moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
-	}
-	ids := newIDs(len(moves))
+	moves := decision.Moves
 	if len(moves) > 0 {
-		d.Record.of(v.problem, disrupt.Drifted, due, decision, moves, ids)
+		moves = l.sound("drift", decision, moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
-	for i, m := range moves {
-		c := command(&m, &v.view)
-		c.ID = ids[i]
-		c.Eventual, c.Saving, c.Policy, c.Kind = true, 0, "", ""
-		commands = append(commands, c)
+	begun := commands(moves, &v.view)
+	if len(moves) > 0 {
+		l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
 	}
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
-			d.nodeStays(v, k.Node, r)
+			l.nodeStays(v, k.Node, r)
 		}
 	}
-	return d.start(ctx, commands)
+	return l.startDrift(ctx, begun)
 }
 
-// start begins commands, several at a time, and returns how many were.
-func (d *Drift) start(ctx context.Context, commands []Command) (started int, err error) {
-	begun, errs := make([]bool, len(commands)), make([]error, len(commands))
-	g := guard.Group{Limit: starts}
-	for i, c := range commands {
-		g.Go("disruption.drift", func() error {
-			begun[i], _, errs[i] = d.Queue.try(ctx, "disruption.drift", c)
-			return nil
-		})
-	}
-	_ = g.Wait() // each has its own
-	for i := range begun {
-		if begun[i] {
-			started++
-		}
-	}
-	return started, errors.Join(errs...)
+// startDrift begins commands, and returns how many were.
+func (l *Loop) startDrift(ctx context.Context, commands []Command) (started int, err error) {
+	_, err = l.Queue.startAll(ctx, "disruption.drift", commands, func(int) { started++ })
+	return started, err
 }
 
 // rolling is the cluster with what is known of the nodes that are due.

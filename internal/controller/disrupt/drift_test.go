@@ -30,15 +30,15 @@ import (
 )
 
 // drift makes the loop of the cluster. What it launches can be seen as claims.
-func (h *testCluster) drift() *Drift {
+func (h *testCluster) drift() *Loop {
 	offer := func(pool *karpv1.NodePool) *cluster.Pool {
 		p := intake.Pool(pool, &awsv1.EC2NodeClass{}, offered())
 		p.NotReady = ""
 		return p
 	}
-	d := &Drift{
-		Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
-		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
+	d := &Loop{
+		Client: h.api, Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
+		DriftProblem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			p := &pack.Problem{Now: time.Now(), Nodes: s.Nodes, Pending: s.Pending, Options: pack.Options{WellKnown: scenario.WellKnown()}}
 			for _, pool := range h.cache.Pools() {
 				if !pool.IsStatic() {
@@ -53,7 +53,7 @@ func (h *testCluster) drift() *Drift {
 			return bare, reasons, p, nil
 		},
 	}
-	d.told, h.Finished = d.newReporter(), d.Finished
+	d.reporter, h.Finished = newReporter(d.Client, d.State, d.Recorder, d.Metrics, d.Clock), d.Finished
 	return d
 }
 
@@ -123,9 +123,9 @@ func (h *testCluster) going(names ...string) (n int) {
 	return n
 }
 
-func (h *testCluster) round(d *Drift) {
+func (h *testCluster) round(d *Loop) {
 	h.t.Helper()
-	if err := d.Round(h.t.Context()); err != nil {
+	if err := d.rollOut(h.t.Context(), d.State.Snapshot()); err != nil {
 		h.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -165,7 +165,7 @@ func TestDriftedNodesAreReplacedWithinTheBudget(t *testing.T) {
 			h.follow(true)
 			time.Sleep(2 * Settle)
 			h.follow(false)
-			d.searched = time.Time{}
+			d.drift.rest = time.Time{}
 			h.round(d)
 			if n := h.going(names...); n != min(turn+2, 3) {
 				t.Errorf("turn %d: %d nodes go or are gone, want %d", turn, n, min(turn+2, 3))
@@ -188,7 +188,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 		pdb   bool
 		claim func(*karpv1.NodeClaim)
 		pool  func(*karpv1.NodePool)
-		drift func(*Drift)
+		drift func(*Loop)
 		goes  bool
 		told  bool
 	}{
@@ -207,7 +207,7 @@ func TestWhatStandsAgainstDrift(t *testing.T) {
 			p.Spec.Disruption.ConsolidationPolicy = karpv1.ConsolidationPolicyWhenEmpty
 			p.Spec.Disruption.ConsolidateAfter = karpv1.NillableDuration{}
 		}, goes: true},
-		"a zone without free addresses": {drift: func(d *Drift) { d.Problem = withoutAddresses(d.Problem) }, told: true},
+		"a zone without free addresses": {drift: func(d *Loop) { d.DriftProblem = withoutAddresses(d.DriftProblem) }, told: true},
 		"a node that is not ready":      {node: func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, goes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestAPoolThatIsStuckHoldsUpNoOther(t *testing.T) {
 			}
 			return nil
 		})
-		if err := d.Round(t.Context()); err == nil {
+		if err := d.rollOut(t.Context(), d.State.Snapshot()); err == nil {
 			t.Error("the failure is not told of")
 		}
 		synctest.Wait()
@@ -380,6 +380,26 @@ func TestStaticPoolsAreReplacedOneForOne(t *testing.T) {
 	}
 }
 
+func TestAPanicAboutDriftHoldsUpNoConsolidation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		full := h.instance("full")
+		for i := range 4 {
+			h.bind(fmt.Sprint("p", i), full.Node)
+		}
+		h.mark("full")
+		h.instance("unused")
+		h.run(func(l *Loop) {
+			l.DriftProblem = func(context.Context, *cluster.Snapshot, int) *pack.Problem { panic("no") }
+		})
+		h.pass(youth + time.Minute)
+		if h.going("full") != 0 || !h.deleting("unused") {
+			t.Error("the empty node does not go while a decision about the other one panics")
+		}
+	})
+}
+
 func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
@@ -388,7 +408,7 @@ func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
 		d.Metrics = h.Metrics
 		p := &disrupt.Problem{Cluster: &pack.Problem{}}
 		wrong := &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Drifted, Nodes: []string{"nobody"}}}}
-		if moves := sound(d.Metrics, d.Log, "drift", wrong, wrong.Moves, verify.Replace(p, disrupt.Drifted, []string{"nobody"}, wrong)); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
+		if moves := d.sound("drift", wrong, wrong.Moves, verify.Replace(p, disrupt.Drifted, []string{"nobody"}, wrong)); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
 			t.Errorf("%d moves are carried out, and %v are counted", len(moves), testutil.ToFloat64(h.Metrics.Disruption.Violations))
 		}
 	})

@@ -22,77 +22,44 @@ type subject struct {
 	now           time.Time
 }
 
-// gate is one thing that may stand between a node and its disruption by Kerf's own will.
-type gate struct {
-	// consolidation alone is held by it; drift is not.
-	consolidation bool
-	// closed is why it is closed, and until when if that is known; a reason without a code says that it is open.
-	closed func(s *subject) (r disrupt.Reason, until time.Time)
-}
-
-// gates are all of them, in the order in which they are asked and told: the first that is closed is what holds the node.
+// closed are the gates that are closed to a node's disruption by Kerf's own will, in the order in which they are asked and told: the
+// first is what holds the node. Those that open by themselves at a time that is known are not among them: see waits and held. The
+// pods of a node that drifted are better off elsewhere if it is not ready, which therefore holds it from consolidation only.
 //
-// Source: the common filter of disruption candidates of the Karpenter v1 API; the hold is Kerf's own.
-var gates = []gate{
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.node.Deleting || s.claim != nil && !s.claim.DeletionTimestamp.IsZero(), disrupt.Reason{Code: disrupt.Deleting})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.node.Leaving || s.busy, disrupt.Reason{Code: disrupt.InProgress})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(!s.node.Initialized || !s.initialized(), disrupt.Reason{Code: disrupt.NotInitialized})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.pool == nil, disrupt.Reason{Code: disrupt.NoPool, Detail: s.node.Pool})
-	}},
-	// The pods of a node that drifted are better off elsewhere if it is not ready.
-	{consolidation: true, closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.node.Initialized && !s.node.Ready, disrupt.Reason{Code: disrupt.NotReady})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.leftAlone, disrupt.Reason{Code: disrupt.Other, Detail: "traffic is shifted away from its zone"})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.node.DoNotDisrupt, disrupt.Reason{Code: disrupt.DoNotDisrupt})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(s.pods.Held != "" && !s.waived, disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: s.pods.Held})
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		r := disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Want: s.pods.Guardian}
-		if r.Want == "" {
-			r.Detail = string(s.pods.Refusal) // with a name the budget says enough
+// Source: the common filter of disruption candidates of the Karpenter v1 API.
+func (s *subject) closed(consolidation bool) (out []disrupt.Reason) {
+	gate := func(closed bool, r disrupt.Reason) {
+		if closed {
+			out = append(out, r)
 		}
-		return when(r.Pod != "" && !s.waived, r)
-	}},
-	{closed: func(s *subject) (disrupt.Reason, time.Time) {
-		return when(nominated(s.node), disrupt.Reason{Code: disrupt.Nominated})
-	}},
-	{consolidation: true, closed: (*subject).waits},
-	{consolidation: true, closed: (*subject).held},
-}
-
-// when is a reason on a condition.
-func when(on bool, r disrupt.Reason) (disrupt.Reason, time.Time) {
-	if !on {
-		r = disrupt.Reason{}
 	}
-	return r, time.Time{}
+	refused := disrupt.Reason{Code: disrupt.DisruptionBudget, Pod: s.pods.Refused, Want: s.pods.Guardian}
+	if refused.Want == "" {
+		refused.Detail = string(s.pods.Refusal) // with a name the budget says enough
+	}
+	gate(s.node.Deleting || s.claim != nil && !s.claim.DeletionTimestamp.IsZero(), disrupt.Reason{Code: disrupt.Deleting})
+	gate(s.node.Leaving || s.busy, disrupt.Reason{Code: disrupt.InProgress})
+	gate(!s.node.Initialized || !s.initialized(), disrupt.Reason{Code: disrupt.NotInitialized})
+	gate(s.pool == nil, disrupt.Reason{Code: disrupt.NoPool, Detail: s.node.Pool})
+	gate(consolidation && s.node.Initialized && !s.node.Ready, disrupt.Reason{Code: disrupt.NotReady})
+	gate(s.leftAlone, disrupt.Reason{Code: disrupt.Other, Detail: "traffic is shifted away from its zone"})
+	gate(s.node.DoNotDisrupt, disrupt.Reason{Code: disrupt.DoNotDisrupt})
+	gate(s.pods.Held != "" && !s.waived, disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: s.pods.Held})
+	gate(s.pods.Refused != "" && !s.waived, refused)
+	gate(nominated(s.node), disrupt.Reason{Code: disrupt.Nominated})
+	return out
 }
 
 // blocks are the gates that are closed to consolidation. Next is when the first of them opens by itself, soon how long it takes
 // until all have if consolidateAfter alone holds the node; both are zero where that is not known.
 func (s *subject) blocks() (out []disrupt.Reason, next time.Time, soon time.Duration) {
-	for _, g := range gates {
-		r, until := g.closed(s)
-		if r.Code == "" {
-			continue
+	out = s.closed(true)
+	for _, gate := range []func() (disrupt.Reason, time.Time){s.waits, s.held} {
+		r, until := gate()
+		if r.Code != "" {
+			out = append(out, r)
 		}
-		if out = append(out, r); until.IsZero() {
-			continue
-		}
-		if next.IsZero() || until.Before(next) {
+		if next.IsZero() || !until.IsZero() && until.Before(next) {
 			next = until
 		}
 	}
@@ -109,16 +76,13 @@ func (s *subject) blocks() (out []disrupt.Reason, next time.Time, soon time.Dura
 // Source: the eventual class of disruption of the Karpenter v1 API.
 func (s *subject) eventual() []disrupt.Reason {
 	s.waived = s.claim != nil && s.claim.Spec.TerminationGracePeriod != nil
-	var out []disrupt.Reason
-	for _, g := range gates {
-		if g.consolidation {
-			continue
-		}
-		if r, _ := g.closed(s); r.Code != "" {
-			out = append(out, r)
-		}
-	}
-	return out
+	return s.closed(false)
+}
+
+// Against are the reasons for which a drifted node stays as things are: what the loop that replaces such nodes heeds. pool is
+// nil when there is none.
+func Against(n *cluster.Node, claim *karpv1.NodeClaim, pool *karpv1.NodePool, pods cache.NodeConstraints) []disrupt.Reason {
+	return (&subject{node: n, claim: claim, pool: pool, pods: pods}).eventual()
 }
 
 // initialized reports whether the claim says so; the label of the node may be seen before.
@@ -134,6 +98,20 @@ func nominated(n *cluster.Node) bool {
 		}
 	}
 	return false
+}
+
+// empty reports whether no pod would need another place if the node went. Pods that are given room on the node count, and
+// so do virtual ones that have their room there.
+func empty(n *cluster.Node) bool {
+	if n.Virtual > 0 {
+		return false
+	}
+	for _, p := range n.Pods {
+		if !p.Daemon && !p.Mirror && !p.Terminating {
+			return false
+		}
+	}
+	return true
 }
 
 // waits says whether consolidation has to wait for the node, and until when; zero when for good, or not known. A node that

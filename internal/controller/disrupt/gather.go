@@ -6,26 +6,12 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
-
-// LoopState is the part of the cache that decisions on consolidation are made of.
-type LoopState interface {
-	// Settled counts the pods of an owner that are bound to a node or known to wait for one.
-	Settled(owner types.UID) int
-	Snapshot() *cluster.Snapshot
-	Pools() []*karpv1.NodePool
-	Claim(name string) *karpv1.NodeClaim
-	Pod(cluster.PodRef) *corev1.Pod
-	DisruptionConstraints() *cache.DisruptionConstraints
-}
 
 // view is the cluster as a decision on disruption sees it.
 type view struct {
@@ -42,7 +28,7 @@ type view struct {
 }
 
 // newView is what a decision of either loop begins with.
-func newView(state LoopState, q *Queue, snapshot *cluster.Snapshot, now time.Time) *view {
+func newView(state *cache.Cache, q *Queue, snapshot *cluster.Snapshot, now time.Time) *view {
 	v := &view{snapshot: snapshot, pools: map[string]*karpv1.NodePool{}, nodes: map[string]*cluster.Node{}, standing: state.DisruptionConstraints(), now: now}
 	var live []*karpv1.NodePool
 	for _, p := range state.Pools() {
@@ -90,23 +76,22 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	if l.without("horizon") {
 		v.problem.Options.SavingsHorizon = mostHorizon
 	}
+	if l.without("waits") {
+		v.problem.Options.SmallSavingsWait = -1
+	}
 	v.shield(problem)
 	return v
 }
 
 // replaceable is how many nodes the budgets let a decision replace at most to save money.
 func (v *view) replaceable() int {
-	nodes, sum := map[string]int{}, 0
-	for _, n := range v.nodes {
-		nodes[n.Pool]++
-	}
-	for pool, n := range nodes {
-		if s := v.spending[pool]; s != nil {
-			if left, bound := s.Left[karpv1.DisruptionReasonUnderutilized]; bound {
-				n = min(n, left)
-			}
-			sum += n
+	sum := 0
+	for _, s := range v.spending {
+		n := s.Nodes
+		if left, bound := s.Left[karpv1.DisruptionReasonUnderutilized]; bound {
+			n = min(n, left)
 		}
+		sum += n
 	}
 	return sum
 }
@@ -129,6 +114,9 @@ func (v *view) poolsOf() []disrupt.Pool {
 func (l *Loop) consider(v *view, n *cluster.Node) disrupt.Node {
 	s := v.subject(n, l.State.Claim(n.Claim), l.Queue, l.LeftAlone)
 	blocks, next, soon := s.blocks()
+	if l.without("onto") {
+		soon = 0
+	}
 	if !next.IsZero() && (v.next.IsZero() || next.Before(v.next)) {
 		v.next = next
 	}

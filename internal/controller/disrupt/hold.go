@@ -60,7 +60,10 @@ func (q *Queue) hold(ctx context.Context, name string, until time.Time, why stri
 	if has, err := time.Parse(time.RFC3339, claim.Annotations[apply.HoldUntilAnnotation]); err == nil && !has.Before(until) && !tooFar(has, q.Clock.Now(), longestHold) || !claim.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return q.annotate(ctx, claim, map[string]any{apply.HoldUntilAnnotation: until.UTC().Format(time.RFC3339), apply.HoldReasonAnnotation: why})
+	if err := annotate(ctx, q.Client, claim, map[string]any{apply.HoldUntilAnnotation: until.UTC().Format(time.RFC3339), apply.HoldReasonAnnotation: why}); err != nil {
+		return fmt.Errorf("noting on nodeclaim %s until when it is held: %w", name, err)
+	}
+	return nil
 }
 
 // holdFilled holds the nodes that a command brings pods to. It comes before the marks: who finds those goes on with the command.
@@ -68,7 +71,7 @@ func (q *Queue) holdFilled(ctx context.Context, f *execution) error {
 	all := guard.Group{Limit: atOnce}
 	for _, name := range f.Filled {
 		all.Go("disruption.queue", func() error {
-			return q.hold(ctx, name, f.begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.id)
+			return q.hold(ctx, name, f.order.Begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.ID)
 		})
 	}
 	return all.Wait()
@@ -82,9 +85,9 @@ func (q *Queue) unhold(ctx context.Context, f *execution) error {
 	}
 	for i := range claims.Items {
 		c := &claims.Items[i]
-		if strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.id) {
-			if err := q.annotate(ctx, c, map[string]any{apply.HoldUntilAnnotation: nil, apply.HoldReasonAnnotation: nil}); err != nil {
-				return err
+		if strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.ID) {
+			if err := annotate(ctx, q.Client, c, map[string]any{apply.HoldUntilAnnotation: nil, apply.HoldReasonAnnotation: nil}); err != nil {
+				return fmt.Errorf("ending the hold of nodeclaim %s: %w", c.Name, err)
 			}
 		}
 	}
@@ -99,14 +102,11 @@ func (q *Queue) unhold(ctx context.Context, f *execution) error {
 	return nil
 }
 
-// annotate changes annotations of a claim; null takes one off.
-func (q *Queue) annotate(ctx context.Context, claim *karpv1.NodeClaim, annotations map[string]any) error {
+// annotate changes annotations of an object, unless it is gone; null takes one off.
+func annotate(ctx context.Context, c client.Client, o client.Object, annotations map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
 	if err != nil {
 		return err
 	}
-	if err := q.Client.Patch(ctx, claim.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("noting on nodeclaim %s until when it is held: %w", claim.Name, err)
-	}
-	return nil
+	return client.IgnoreNotFound(c.Patch(ctx, o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, patch)))
 }

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -13,14 +14,16 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
-	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
 const (
@@ -30,19 +33,22 @@ const (
 	safety = 10 * time.Second
 	// leisure is how many times as long as a decision took the loop rests before the next.
 	leisure = 5
-	// starts is how many commands are begun at a time.
-	starts = 8
 )
 
-// Loop decides which nodes go because they are empty or because their pods would be carried for less: it asks about the
-// newest snapshot whenever something has changed, confirms what it finds, and hands commands to the queue.
+// Loop decides which nodes go, because they drifted (rollOut), or because they are empty or their pods would be carried for less
+// (consolidate): it asks about the newest snapshot whenever something has changed, and hands commands to the queue. Consolidation is
+// confirmed before. One decision is made after the other: two would give away the same room and the same budgets.
 type Loop struct {
 	Client  client.Client
 	Queue   *Queue
-	State   LoopState
-	Breaker *Breaker
+	State   *cache.Cache
+	Breaker Breaker
 	// Problem makes the cluster's part of a problem in which so many nodes may be replaced; it is called by one goroutine.
-	Problem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
+	// DriftProblem is the same at the prices of now, for nodes that drifted.
+	Problem, DriftProblem func(ctx context.Context, snapshot *cluster.Snapshot, nodes int) *pack.Problem
+	// Bare makes n instances for no pods in particular of a static pool, and the pool as they are offered in it; nil where
+	// there are no static pools. What can't be had has its reasons.
+	Bare    func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
 	Options disrupt.Options
 	// Synced reports whether the first list of every kind is in; nil is always.
 	Synced   func() bool
@@ -63,6 +69,7 @@ type Loop struct {
 	engine       *disrupt.Engine
 	confirmation confirmation.Tracker
 	reporter     *reporter
+	drift        drift
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
 	turned       bool              // every start of a set has had its turn, or a set was found from the first on
@@ -75,6 +82,15 @@ type Loop struct {
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
 func (l *Loop) NeedLeaderElection() bool { return true }
+
+// Forecast decides on a snapshot which nodes could go, and does nothing about it: no move is confirmed, nothing is marked, told or
+// remembered beyond the search that the engine may take up again. The loop must not have been started.
+func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrupt.Decision {
+	if l.engine == nil {
+		l.engine = disrupt.NewEngine()
+	}
+	return l.engine.Decide(l.gather(ctx, snapshot).problem)
+}
 
 // Found is the last decision, with when it was made and for how long its moves have stood; nil before the first. It must not be changed.
 func (l *Loop) Found() *disrupt.Decision {
@@ -103,8 +119,7 @@ func (l *Loop) Launched(launched []Launch) {
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
-	r := rounds{"disruption", "deciding which nodes could go", tick, l.Clock, l.Synced, l.Metrics, l.Log}
-	return r.run(ctx, func() error { return l.Queue.Alone(ctx, func() error { return l.round(ctx) }) })
+	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
 }
 
 // round decides once if there is a reason to.
@@ -117,12 +132,21 @@ func (l *Loop) round(ctx context.Context) error {
 	if err := l.writeBreaker(ctx); err != nil {
 		l.Log.Error("writing on the NodePools that consolidation is held failed; it is tried again", "error", err)
 	}
-	snapshot := l.State.Snapshot()
-	if began.Before(l.rest) || snapshot == l.seen && began.Before(l.due) {
+	if l.State.Snapshot() == l.seen && began.Before(l.due) {
 		return nil
 	}
-	if snapshot.Unsettled > 0 {
-		return nil // which nodes virtual pods need is decided any moment
+	errDrift := l.Metrics.Recover(l.Log, "disruption.drift", func() error { return l.rollOut(ctx, l.State.Snapshot()) })
+	if errDrift != nil {
+		errDrift = fmt.Errorf("replacing nodes that drifted: %w", errDrift)
+	}
+	return errors.Join(errDrift, l.consolidate(ctx, l.State.Snapshot()))
+}
+
+// consolidate decides once which nodes could go to save money, unless it has to rest.
+func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) error {
+	began := l.Clock.Now()
+	if began.Before(l.rest) || snapshot.Unsettled > 0 { // which nodes virtual pods need is decided any moment
+		return nil
 	}
 	if snapshot != l.seen && l.turned {
 		l.Options.Start = 0
@@ -160,19 +184,6 @@ func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
 // act starts what has been confirmed.
 func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	now := l.Clock.Now()
-	if l.without("waits") || l.without("onto") {
-		plain := *d
-		plain.Moves = slices.Clone(d.Moves)
-		for i := range plain.Moves {
-			if m := &plain.Moves[i]; l.without("waits") {
-				m.Wait = 0
-			}
-			if l.without("onto") {
-				plain.Moves[i].Onto = 0
-			}
-		}
-		d = &plain
-	}
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	found := l.stood(d, now)
@@ -190,14 +201,14 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if len(confirmed) == 0 {
 		return nil
 	}
-	confirmed = sound(l.Metrics, l.Log, "consolidation", d, confirmed, verify.Moves(v.problem, d))
+	confirmed = l.sound("consolidation", d, confirmed, verify.Moves(v.problem, d))
 	if len(confirmed) == 0 {
 		return nil
 	}
-	ids := newIDs(len(confirmed))
-	l.Record.of(v.problem, "", nil, d, confirmed, ids)
+	begun := commands(confirmed, v)
+	l.Record.of(v.problem, "", nil, d, confirmed, begun)
 	l.due, l.Options.Start = now, 0
-	return l.start(ctx, v, confirmed, ids)
+	return l.start(ctx, v, confirmed, begun)
 }
 
 // stood is the decision with when it was made, and for how long its moves have stood.
@@ -231,39 +242,25 @@ func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	return out
 }
 
-// start begins the commands of moves with the IDs given, several at a time.
-func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, ids []string) error {
-	g := guard.Group{Limit: starts}
-	commands, refused, errs := make([]Command, len(moves)), make([]error, len(moves)), make([]error, len(moves))
-	begun := make([]bool, len(moves))
-	var noting sync.Mutex
+// start begins the commands of moves.
+func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, commands []Command) error {
 	for i := range moves {
-		c := &commands[i]
-		*c = command(&moves[i], v)
-		c.ID = ids[i]
-		if len(c.NewNodes) > 0 && moves[i].Cause == disrupt.Underutilized {
-			c.Hold = min(2*l.Options.Payback(&moves[i]), longestHold)
+		if m := &moves[i]; len(m.NewNodes) > 0 && m.Cause == disrupt.Underutilized {
+			commands[i].Hold = min(2*l.Options.Payback(m), longestHold)
 		}
 		l.confirmation.Forget(moves[i].Nodes)
-		g.Go("disruption", func() error {
-			begun[i], refused[i], errs[i] = l.Queue.try(ctx, "disruption", *c)
-			if begun[i] && moves[i].Cause == disrupt.Underutilized {
-				// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
-				noting.Lock()
-				defer noting.Unlock()
-				l.Breaker.Moving(l.podsOf(&moves[i], v), moves[i].Saving, l.State.Settled, l.Clock.Now())
-			}
-			return nil
-		})
 	}
-	errs = append(errs, g.Wait())
-	for i := range moves {
-		switch {
-		case begun[i]:
-			l.reporter.approved(v, &moves[i])
-		case refused[i] != nil:
-			l.reporter.refused(v, commands[i], refused[i])
+	refused, err := l.Queue.startAll(ctx, "disruption", commands, func(i int) {
+		if m := &moves[i]; m.Cause == disrupt.Underutilized {
+			// Not once all have begun: its pods may have left by then, and nobody would know that they were moved.
+			l.Breaker.Moving(l.podsOf(m, v), m.Saving, l.State.Settled, l.Clock.Now())
+			l.reporter.approved(v, m)
+		}
+	})
+	for i, why := range refused {
+		if why != nil {
+			l.reporter.refused(v, commands[i], why)
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

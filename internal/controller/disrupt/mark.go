@@ -10,9 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -53,11 +52,11 @@ var (
 //
 // Errors: errGone, errOtherMark, those of the API.
 func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
-	node, err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
+	err := q.editNode(ctx, q.Client, g.Node, func(node *corev1.Node) error {
 		switch id := node.Annotations[index.CommandAnnotation]; {
 		case !node.DeletionTimestamp.IsZero():
 			return errGone
-		case intake.Leaving(node) && id != f.id:
+		case intake.Leaving(node) && id != f.ID:
 			return errOtherMark
 		case intake.Leaving(node):
 			return nil
@@ -80,14 +79,13 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 			node.Annotations = map[string]string{}
 		}
 		node.Annotations[intake.DisruptingAnnotation] = string(f.Cause)
-		node.Annotations[index.CommandAnnotation] = f.id
+		node.Annotations[index.CommandAnnotation] = f.ID
 		node.Annotations[orderAnnotation] = string(text)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("marking node %s: %w", g.Node, err)
 	}
-	f.saw(node)
 	launched := ""
 	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
@@ -114,52 +112,47 @@ func isOurTaint(t corev1.Taint) bool {
 	return t.MatchTaint(&taint)
 }
 
-// unmark takes the mark of a command back. What is gone, or going for another reason, is left alone.
+// unmark takes what a command has put on a node and its claim off again; without an ID, the taint and the reason of a disruption
+// that the node says nothing of. What is gone, or going for another reason, is left alone.
+//
+// The node comes first: a reason that is left on a claim is found by the sweep, a taint without one would be somebody else's.
 func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
-	node := &corev1.Node{}
-	err := q.APIReader.Get(ctx, client.ObjectKey{Name: g.Node}, node)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading node %s: %w", g.Node, err)
-	}
-	if err == nil && intake.Leaving(node) && node.Annotations[index.CommandAnnotation] != id {
-		return nil // it is another command's
-	}
-	err = q.unmarkClaim(ctx, g)
-	if errors.Is(err, errGone) {
-		return nil // its end is under way; the mark goes with it
-	}
-	if err != nil {
-		return err
+	if g.Claim != "" {
+		claim, err := q.claim(ctx, g.Claim)
+		if err != nil || claim != nil && !claim.DeletionTimestamp.IsZero() {
+			return err // where its end is under way, the mark goes with it
+		}
 	}
 	// The cache may not have seen the mark yet, and would have it that there is nothing to take off.
-	_, err = q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
-		if !intake.Leaving(node) || node.Annotations[index.CommandAnnotation] != id {
-			return errGone
+	err := q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
+		switch leaving := intake.Leaving(node); {
+		case !node.DeletionTimestamp.IsZero(), leaving && node.Annotations[index.CommandAnnotation] != id:
+			return errOtherMark
+		case !leaving && id != "":
+			return errGone // the mark is off already
+		case leaving:
+			node.Annotations = maps.Clone(node.Annotations)
+			o, ok := readOrder(node)
+			for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
+				delete(node.Annotations, key)
+			}
+			if ok && o.ForeignTaint {
+				return nil
+			}
 		}
-		if o, ok := readOrder(node); !ok || !o.ForeignTaint {
-			node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
-		}
-		node.Annotations = maps.Clone(node.Annotations)
-		for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
-			delete(node.Annotations, key)
-		}
+		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
 		return nil
 	})
-	if client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone) {
+	switch {
+	case errors.Is(err, errOtherMark):
+		return nil
+	case client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone):
 		return fmt.Errorf("taking the mark off node %s: %w", g.Node, err)
-	}
-	return nil
-}
-
-// unmarkClaim removes the reason from the claim.
-//
-// Errors: errGone when the claim is being deleted; those of the API.
-func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
-	if g.Claim == "" {
+	case g.Claim == "":
 		return nil
 	}
 	signed := false
-	err := q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
+	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
 			return errGone
 		}
@@ -168,59 +161,48 @@ func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
 		return nil
 	})
 	if err == nil && signed { // its deletion had failed
-		off := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null}}}`, story.EndedByAnnotation)
-		err = q.Client.Patch(ctx, &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: g.Claim}}, client.RawPatch(types.MergePatchType, off))
+		err = annotate(ctx, q.Client, &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: g.Claim}}, map[string]any{story.EndedByAnnotation: nil})
 	}
-	if client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("taking the mark off nodeclaim %s: %w", g.Claim, err)
 	}
 	return nil
 }
 
-// editTries is how often an object is read again because somebody else wrote to it meanwhile.
-const editTries = 4
-
-// editNode changes a node as it is now, and tells the state of it at once. It is read from where the caller says at first.
-func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, change func(*corev1.Node) error) (*corev1.Node, error) {
-	for try := 1; ; try++ {
+// editNode changes a node as it is now, and tells the state of it at once. It is read from where the caller says at first, and from
+// the API once somebody else wrote to it meanwhile.
+func (q *Queue) editNode(ctx context.Context, from client.Reader, name string, change func(*corev1.Node) error) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		stored := &corev1.Node{}
 		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
-			return nil, err
+			return err
 		}
+		from = q.APIReader
 		node := stored.DeepCopy()
 		if err := change(node); err != nil {
-			return nil, err
+			return err
 		}
-		err := q.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(err) && try < editTries {
-			from = q.APIReader
-			continue
+		if err := q.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		q.State.SetNode(node.DeepCopy())
-		return node, nil
-	}
+		q.State.SetNode(node)
+		return nil
+	})
 }
 
 // editClaim changes a claim's status as it is now.
 func (q *Queue) editClaim(ctx context.Context, name string, change func(*karpv1.NodeClaim) error) error {
 	var from client.Reader = q.Client
-	for try := 1; ; try++ {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		stored := &karpv1.NodeClaim{}
 		if err := from.Get(ctx, client.ObjectKey{Name: name}, stored); err != nil {
 			return err
 		}
+		from = q.APIReader
 		claim := stored.DeepCopy()
 		if err := change(claim); err != nil {
 			return err
 		}
-		err := q.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
-		if apierrors.IsConflict(err) && try < editTries {
-			from = q.APIReader
-			continue
-		}
-		return err
-	}
+		return q.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
+	})
 }

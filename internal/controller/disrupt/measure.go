@@ -53,25 +53,19 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 		}
 	})
 	l.Metrics.Replace(m.Consuming, func(set func(float64, ...string)) {
-		v.eachBudget(func(pool, reason string, s *Spending, _ int, _ bool) { set(float64(s.Used), pool, reason) })
+		for pool, s := range v.spending {
+			for _, reason := range reasons {
+				set(float64(s.Used), pool, strings.ToLower(string(reason)))
+			}
+		}
 	})
 	l.Metrics.Replace(m.Allowed, func(set func(float64, ...string)) {
-		v.eachBudget(func(pool, reason string, _ *Spending, left int, bound bool) {
-			if bound {
-				set(float64(left), pool, reason)
+		for pool, s := range v.spending {
+			for reason, left := range s.Left {
+				set(float64(left), pool, strings.ToLower(string(reason)))
 			}
-		})
-	})
-}
-
-// eachBudget goes through the pools and the reasons, as metrics name them.
-func (v *view) eachBudget(see func(pool, reason string, s *Spending, left int, bound bool)) {
-	for pool, s := range v.spending {
-		for _, reason := range reasons {
-			left, bound := s.Left[reason]
-			see(pool, strings.ToLower(string(reason)), s, left, bound)
 		}
-	}
+	})
 }
 
 // begun counts a command.

@@ -1,27 +1,40 @@
 package disrupt
 
 import (
-	"log/slog"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
-	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
-// command is a move as it is carried out.
+// commands are moves as they are carried out.
+func commands(moves []disrupt.Move, v *view) []Command {
+	out := make([]Command, len(moves))
+	for i := range moves {
+		out[i] = command(&moves[i], v)
+	}
+	return out
+}
+
 func command(m *disrupt.Move, v *view) Command {
 	c := Command{
-		Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
-		Why: m.Why, Saving: m.Saving, Currency: v.problem.Cluster.Options.Currency, Kind: kind(m),
+		ID: story.NewID(), Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
+		Why: m.Why, Currency: v.problem.Cluster.Options.Currency, Eventual: m.Cause == disrupt.Drifted,
 	}
 	for _, name := range m.Nodes {
-		n := v.nodes[name]
-		c.Nodes = append(c.Nodes, GoingNode(n))
-		if p := v.pools[n.Pool]; p != nil && c.Policy == "" {
+		c.Nodes = append(c.Nodes, GoingNode(v.nodes[name]))
+	}
+	if c.Eventual {
+		return c
+	}
+	c.Saving, c.Kind = m.Saving, kind(m)
+	for _, g := range c.Nodes {
+		if p := v.pools[g.Pool]; p != nil && c.Policy == "" {
 			c.Policy = p.Spec.Disruption.ConsolidationPolicy
 		}
 	}
@@ -64,23 +77,12 @@ func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
 }
 
 // sound are the moves of a decision that an independent check finds nothing wrong with.
-func sound(metrics *obs.Metrics, log *slog.Logger, about string, d *disrupt.Decision, moves []disrupt.Move, wrong []verify.Violation) []disrupt.Move {
+func (l *Loop) sound(about string, d *disrupt.Decision, moves []disrupt.Move, wrong []verify.Violation) []disrupt.Move {
 	for _, w := range wrong {
-		metrics.Disruption.Violations.Inc()
-		log.Error("a decision on "+about+" failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", d.Generation)
+		l.Metrics.Disruption.Violations.Inc()
+		l.Log.Error("a decision on "+about+" failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", d.Generation)
 	}
-	return innocent(moves, wrong)
-}
-
-// innocent are the moves that no violation names.
-func innocent(moves []disrupt.Move, violations []verify.Violation) []disrupt.Move {
-	var out []disrupt.Move
-	for i := range moves {
-		if !blamed(&moves[i], violations) {
-			out = append(out, moves[i])
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return blamed(&m, wrong) })
 }
 
 // blamed reports whether a violation is about the move, or may be: one that names neither a node nor a pod of any move is

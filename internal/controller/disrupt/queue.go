@@ -21,8 +21,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/guard"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/trace"
 )
 
@@ -38,23 +38,13 @@ const (
 	patience = 10 * time.Minute
 	// again is the pause after a step that failed; each further one is twice as long, up to mostAgain.
 	again, mostAgain = time.Second, 30 * time.Second
+	// takeOverAgain is the pause after the commands of a former leader could not be taken over.
+	takeOverAgain = 5 * time.Second
 	// beginWithin bounds the beginning of a command: no other decision can be made meanwhile.
 	beginWithin = 30 * time.Second
 	// atOnce is how many nodes of a command are written to at a time.
 	atOnce = 16
 )
-
-// State is the part of the cache that commands are told to.
-type State interface {
-	Snapshot() *cluster.Snapshot
-	SetNode(node *corev1.Node)
-	Reserve(node *cluster.Node, pods []cluster.PodRef, until time.Time)
-}
-
-// Launcher launches what has to be there before nodes go; *apply.Applier is one.
-type Launcher interface {
-	Replace(ctx context.Context, o apply.Order) ([]apply.Created, error)
-}
 
 // Queue carries commands out, any number at a time, each at its own pace. What has been begun is written on the Nodes and
 // NodeClaims, so that the next leader goes on with it or takes it back:
@@ -66,8 +56,8 @@ type Launcher interface {
 type Queue struct {
 	Client    client.Client
 	APIReader client.Reader
-	State     State
-	Launcher  Launcher
+	State     *cache.Cache
+	Launcher  *apply.Applier
 	Recorder  record.EventRecorder
 	Metrics   *obs.Metrics
 	Log       *slog.Logger
@@ -76,11 +66,8 @@ type Queue struct {
 	InTurn bool
 	// Trace may be nil.
 	Trace *trace.Tracer
-	// Landed, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
+	// Finished, if set, is told of each command when it is over, with why it was taken back, if it was. It must not block.
 	Finished func(c Command, failed string)
-
-	turn    chan struct{} // see Alone; made by the first who asks
-	hasTurn sync.Once
 
 	mu         sync.Mutex
 	ctx        context.Context       // of Run; nil while nothing may be started
@@ -92,9 +79,7 @@ type Queue struct {
 // execution is a command that is under way.
 type execution struct {
 	Command
-	id     string
 	order  order
-	begun  time.Time
 	claims []string // of the replacements
 	// failed says why the command is being taken back.
 	failed string
@@ -111,9 +96,6 @@ type execution struct {
 	moves   map[string]int // pods that leave with a node, by its name, as they were last counted
 
 	span *trace.Span // of its begin; nil where that is another process's
-
-	mu      sync.Mutex
-	objects map[string]*corev1.Node // as they were last written, for events
 }
 
 // UnderWay are the commands that have been begun and are not over, the oldest first: their cause, all nodes that they began with,
@@ -127,18 +109,14 @@ func (q *Queue) UnderWay() []Command {
 			found = append(found, x)
 		}
 	}
-	slices.SortFunc(found, func(a, b *execution) int { return cmp.Or(a.begun.Compare(b.begun), strings.Compare(a.id, b.id)) })
+	slices.SortFunc(found, func(a, b *execution) int {
+		return cmp.Or(a.order.Begun.Compare(b.order.Begun), strings.Compare(a.ID, b.ID))
+	})
 	out := make([]Command, len(found))
 	for i, x := range found {
 		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency}
 	}
 	return out
-}
-
-func (f *execution) saw(node *corev1.Node) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.objects[node.Name] = node
 }
 
 // Errors of Start.
@@ -150,45 +128,24 @@ var (
 // Run takes over what a former leader had begun, and carries out commands until ctx ends. Whatever is under way then is
 // left as it is, for the next leader.
 func (q *Queue) Run(ctx context.Context) error {
-	for pause := again; ; pause = min(2*pause, mostAgain) {
-		err := q.Metrics.Recover(q.Log, "disruption.queue", func() error { return q.resume(ctx) })
-		if err == nil {
-			break
+	resumed, suspects := false, map[string]bool(nil)
+	loop := obs.Rounds{Metrics: q.Metrics, Log: q.Log, Clock: q.Clock, Name: "disruption.queue", Doing: "looking for marks of disruptions", Every: takeOverAgain}
+	_ = loop.RunPaced(ctx, func(ctx context.Context) (pause time.Duration, err error) {
+		if !resumed {
+			if err := q.resume(ctx); err != nil {
+				return takeOverAgain, fmt.Errorf("taking over those of a former leader, before which none is begun: %w", err)
+			}
+			resumed = true
+			return sweepEvery, nil
 		}
-		if ctx.Err() == nil {
-			q.Log.Error("taking over the disruptions of a former leader failed; none is begun until it succeeds", "error", err, "retry_in", pause)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-q.Clock.After(pause):
-		}
-	}
-	for suspects := (map[string]bool)(nil); ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-		case <-q.Clock.After(sweepEvery):
-			suspects = q.sweepOnce(ctx, suspects)
-		}
-	}
+		suspects, err = q.sweep(ctx, suspects)
+		return sweepEvery, err
+	})
 	q.mu.Lock()
 	q.ctx = nil
 	q.mu.Unlock()
 	_ = q.wait.Wait() // each tells what failed
 	return nil
-}
-
-// Alone runs a decision, from its look at the newest snapshot to the start of its commands, while no other one runs: two
-// would give away the same room and the same budgets. Where ctx ends first, nothing is decided.
-func (q *Queue) Alone(ctx context.Context, decide func() error) error {
-	q.hasTurn.Do(func() { q.turn = make(chan struct{}, 1) })
-	select {
-	case q.turn <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for another decision: %w", ctx.Err())
-	}
-	defer func() { <-q.turn }()
-	return decide()
 }
 
 // Busy reports whether a claim's node is part of a command that is under way.
@@ -227,16 +184,15 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	if len(c.Nodes) == 0 {
 		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
-	f := &execution{Command: c, begun: q.Clock.Now(), objects: map[string]*corev1.Node{}}
-	f.id = cmp.Or(c.ID, story.NewID())
-	f.order = order{Begun: f.begun.UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
-	f.all = slices.Clone(c.Nodes)
+	c.ID = cmp.Or(c.ID, story.NewID())
+	f := &execution{Command: c, all: slices.Clone(c.Nodes)}
+	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	if err := q.admit(f); err != nil {
 		return "", err
 	}
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
-	short, span := q.Trace.StartAt(trace.WithID(short, f.id), "disruption", f.begun)
+	short, span := q.Trace.StartAt(trace.WithID(short, f.ID), "disruption", f.order.Begun)
 	defer span.End()
 	f.describe(span)
 	f.span = span
@@ -245,14 +201,14 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		span.Fail(err)
 		f.moot = moot(err)
 		q.abandon(short, f, err.Error())
-		if f.said {
-			err = &undoneError{err}
+		if f.moot && !f.said { // else its begin is in the log, and so is that it was taken back
+			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
 		}
-		return "", fmt.Errorf("disruption %s: %w", f.id, err)
+		return "", fmt.Errorf("disruption %s: %w", f.ID, err)
 	}
 	q.begun(f)
 	q.execute(f)
-	return f.id, nil
+	return f.ID, nil
 }
 
 // admit enters a command unless one of its nodes is part of another.
@@ -307,11 +263,11 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	if len(f.NewNodes) == 0 && len(f.Placements) == 0 {
 		return nil
 	}
-	o := apply.Order{Command: f.id, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
+	o := apply.Order{Command: f.ID, NewNodes: f.NewNodes, Placements: f.Placements, Pools: f.Pools}
 	// A single new node that takes all pods is where they go anyhow.
 	o.InTurn = q.InTurn && (len(f.NewNodes) > 1 || len(f.NewNodes) == 1 && len(f.Placements) > 0)
 	if f.Hold > 0 {
-		o.Hold = f.begun.Add(f.Hold)
+		o.Hold = f.order.Begun.Add(f.Hold)
 	}
 	launching, span := q.Trace.Start(ctx, "disruption.launch")
 	created, err := q.Launcher.Replace(launching, o)
@@ -330,7 +286,7 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	}
 	for _, g := range f.Nodes {
 		if len(f.claims) > 0 {
-			q.tell(f, g, corev1.EventTypeNormal, events.DisruptionLaunching, "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
+			q.tell(g, corev1.EventTypeNormal, events.DisruptionLaunching, "launching "+strings.Join(f.claims, ", ")+" so that it can go: "+f.Why)
 		}
 	}
 	return nil
@@ -404,7 +360,7 @@ func (q *Queue) execute(f *execution) {
 				return err
 			})
 			if err != nil && ctx.Err() == nil {
-				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
+				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
 				after, pause = pause, min(2*pause, mostAgain)
 			}
 			if err == nil {
@@ -422,18 +378,6 @@ func (q *Queue) execute(f *execution) {
 	})
 }
 
-// tell writes an event to a node and to its claim.
-func (q *Queue) tell(f *execution, g Going, eventType, reason, message string) {
-	f.mu.Lock()
-	node := f.objects[g.Node]
-	f.mu.Unlock()
-	if node == nil {
-		node = &corev1.Node{}
-		node.Name = g.Node
-	}
-	q.Recorder.Event(node, eventType, reason, message)
-	claim := &karpv1.NodeClaim{}
-	if err := q.Client.Get(context.Background(), client.ObjectKey{Name: g.Claim}, claim); err == nil {
-		q.Recorder.Event(claim, eventType, reason, message)
-	}
+func (q *Queue) tell(g Going, eventType, reason, message string) {
+	tell(q.Client, q.Recorder, g.Node, g.Claim, eventType, reason, message)
 }

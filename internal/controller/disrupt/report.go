@@ -20,6 +20,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -33,7 +34,7 @@ const sayAgain = 15 * time.Minute
 // Concurrency: none; each loop has its own.
 type reporter struct {
 	client   client.Reader
-	state    LoopState
+	state    *cache.Cache
 	recorder record.EventRecorder
 	metrics  *obs.Metrics
 	clock    clock.PassiveClock
@@ -51,7 +52,7 @@ type reporter struct {
 // are the same.
 type sentence struct{ about, reason, gist string }
 
-func newReporter(c client.Reader, state LoopState, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
+func newReporter(c client.Reader, state *cache.Cache, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
 	return &reporter{client: c, state: state, recorder: recorder, metrics: metrics, clock: clock, said: map[sentence]time.Time{}, stays: rate.NewLimiter(5, 50), limit: rate.NewLimiter(5, 50)}
 }
 
@@ -134,9 +135,7 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 	for i := range moves {
 		if m := &moves[i]; m.Cause == disrupt.Underutilized {
 			for _, name := range m.Nodes {
-				t.say(v, name, events.ConsolidationCandidate, events.ConsolidationCandidate, func() string {
-					return fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why)
-				})
+				t.say(v, name, events.ConsolidationCandidate, fmt.Sprintf("it goes when that has been so for %s: %s", confirmation.Asked(m), m.Why))
 			}
 		}
 	}
@@ -145,10 +144,6 @@ func (t *reporter) candidates(v *view, moves []disrupt.Move) {
 // approved tells of a consolidation that has begun where the policy Balanced had to accept it: on the pools that lose nodes,
 // and on the nodes.
 func (t *reporter) approved(v *view, m *disrupt.Move) {
-	if m.Cause != disrupt.Underutilized {
-		return
-	}
-	pools := map[string]bool{}
 	for _, name := range m.Nodes {
 		n := v.nodes[name]
 		pool := v.pools[n.Pool]
@@ -156,11 +151,8 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 			continue
 		}
 		text := "the policy Balanced accepts a consolidation that saves " + v.problem.Cluster.Options.Currency.Amount(m.Saving) + "/h: " + m.Why
-		t.say(v, name, events.ConsolidationApproved, events.ConsolidationApproved, func() string { return text })
-		if !pools[n.Pool] && t.limit.AllowN(t.clock.Now(), 1) {
-			t.recorder.Event(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text)
-		}
-		pools[n.Pool] = true
+		t.say(v, name, events.ConsolidationApproved, text)
+		t.other(pool, pool.UID, corev1.EventTypeNormal, events.ConsolidationApproved, text, text)
 	}
 }
 
@@ -199,29 +191,28 @@ func (t *reporter) node(v *view, name, reason, stays string, why disrupt.Reason)
 	}
 }
 
-// say tells of what is to become of a node. It is worded only if it is said: most sentences of a round were said in one before.
-func (t *reporter) say(v *view, name, reason, gist string, message func() string) {
-	if t.news(t.limit, sentence{name, reason, gist}, 2) {
-		t.both(v, name, reason, message())
+// say tells of what is to become of a node, unless the same was told lately.
+func (t *reporter) say(v *view, name, reason, message string) {
+	if t.news(t.limit, sentence{name, reason, reason}, 2) {
+		t.both(v, name, reason, message)
 	}
 }
 
 func (t *reporter) both(v *view, name, reason, message string) {
-	n := v.nodes[name]
-	if n == nil {
-		return
+	if n := v.nodes[name]; n != nil {
+		tell(t.client, t.recorder, n.Name, n.Claim, corev1.EventTypeNormal, reason, message)
 	}
-	var objects []runtime.Object
-	node := &corev1.Node{}
-	if err := t.client.Get(context.Background(), client.ObjectKey{Name: n.Name}, node); err == nil {
-		objects = append(objects, node)
+}
+
+// tell writes an event to a node and to its claim, as far as they are there.
+func tell(c client.Reader, recorder record.EventRecorder, node, claim, eventType, reason, message string) {
+	on := func(name string, o client.Object) {
+		if err := c.Get(context.Background(), client.ObjectKey{Name: name}, o); err == nil {
+			recorder.Event(o, eventType, reason, message)
+		}
 	}
-	if claim := t.state.Claim(n.Claim); claim != nil {
-		objects = append(objects, claim.DeepCopy())
-	}
-	for _, o := range objects {
-		t.recorder.Event(o, corev1.EventTypeNormal, reason, message)
-	}
+	on(node, &corev1.Node{})
+	on(claim, &karpv1.NodeClaim{})
 }
 
 // dropped tells of nodes that were to go and are not any more.

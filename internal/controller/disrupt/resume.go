@@ -59,10 +59,10 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	f := found[id]
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
-		f = &execution{id: id, order: o, begun: o.Begun, objects: map[string]*corev1.Node{}}
-		f.Cause = karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation])
-		f.Policy, f.Kind, f.Eventual = o.Policy, o.Kind, o.Eventual
-		f.Why = "taken over from a former leader"
+		f = &execution{order: o, Command: Command{
+			ID: id, Cause: karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation]), Policy: o.Policy, Kind: o.Kind, Eventual: o.Eventual,
+			Why: "taken over from a former leader",
+		}}
 		found[id] = f
 	}
 	if c := claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason); c.IsTrue() && c.Message != "" {
@@ -78,7 +78,6 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 		f.failed = "another controller took the taint off " + node.Name
 	}
 	f.going = f.going || !claim.DeletionTimestamp.IsZero()
-	f.objects[node.Name] = node.DeepCopy()
 	f.Nodes, f.all = append(f.Nodes, g), append(f.all, g)
 }
 
@@ -101,13 +100,13 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:
 			f.failed = fmt.Sprintf("the former leader ended when %d of %d replacements were there", len(f.claims), f.order.Replacements)
-		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.begun) > stale,
-			!f.going && q.Clock.Since(f.begun) > patience:
+		case len(f.claims) == 0 && f.Cause != karpv1.DisruptionReasonEmpty && q.Clock.Since(f.order.Begun) > stale,
+			!f.going && q.Clock.Since(f.order.Begun) > patience:
 			f.failed = "it was decided too long ago"
 		}
 		f.takenOver, f.said = true, true
 		q.reserve(f)
-		q.Log.Info("took over a disruption", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
+		q.Log.Info("took over a disruption", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 		q.execute(f)
 	}
 }

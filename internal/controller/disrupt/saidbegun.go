@@ -49,7 +49,7 @@ func (f *execution) line() []any {
 		coming = append(coming, comingNode{NodePool: objectName{n.Pool}, CapacityType: capacityType, InstanceTypes: types})
 	}
 	return []any{
-		"command-id", f.id, "reason", strings.ToLower(string(f.Cause)), "decision", f.decision(), "disrupted-node-count", len(going),
+		"command-id", f.ID, "reason", strings.ToLower(string(f.Cause)), "decision", f.decision(), "disrupted-node-count", len(going),
 		"replacement-node-count", len(coming), "pod-count", pods, "disrupted-nodes", going, "replacement-nodes", coming, "what", f.Command.String(), "why", f.Why,
 	}
 }

@@ -14,14 +14,14 @@ import (
 // sign writes on a claim by which command it goes, and where the command's trace goes on: its Node, which bears both, is gone
 // before the claim is. It returns the claim as it is now, nil where it has gone.
 func (q *Queue) sign(ctx context.Context, f *execution, claim *karpv1.NodeClaim) (*karpv1.NodeClaim, error) {
-	if claim.Annotations[story.EndedByAnnotation] == f.id {
+	if claim.Annotations[story.EndedByAnnotation] == f.ID {
 		return claim, nil
 	}
 	out := claim.DeepCopy()
 	if out.Annotations == nil {
 		out.Annotations = map[string]string{}
 	}
-	out.Annotations[story.EndedByAnnotation] = f.id
+	out.Annotations[story.EndedByAnnotation] = f.ID
 	delete(out.Annotations, story.TraceparentAnnotation)
 	if f.order.Traceparent != "" {
 		out.Annotations[story.TraceparentAnnotation] = f.order.Traceparent
@@ -37,7 +37,7 @@ func (f *execution) describe(span *trace.Span) {
 	if span == nil {
 		return
 	}
-	span.Text(trace.CommandID, f.id)
+	span.Text(trace.CommandID, f.ID)
 	span.Text(trace.Reason, string(f.Cause))
 	span.Int(trace.Nodes, len(f.Nodes))
 	span.Int(trace.NewNodes, len(f.NewNodes))
@@ -49,7 +49,7 @@ func (q *Queue) replacementsReady(ctx context.Context, f *execution) {
 		return
 	}
 	f.reached = true
-	span := q.Trace.Past(q.Trace.Resume(ctx, f.id, f.order.Traceparent), "disruption.replacements", f.begun, q.Clock.Now())
+	span := q.Trace.Past(q.Trace.Resume(ctx, f.ID, f.order.Traceparent), "disruption.replacements", f.order.Begun, q.Clock.Now())
 	f.describe(span)
 	span.End()
 }

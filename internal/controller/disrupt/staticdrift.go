@@ -20,26 +20,27 @@ import (
 //
 // A pool that has more nodes than it is to have waits until it has not: the ones that are too many may be those that
 // drifted. The instance that comes counts against limits.nodes beside the one that goes.
-func (d *Drift) replaceStatic(ctx context.Context, v *driftView) (started int, err error) {
-	if d.Bare == nil {
+func (l *Loop) replaceStatic(ctx context.Context, v *driftView) (started int, err error) {
+	if l.Bare == nil {
 		return 0, nil
 	}
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(v.static)) {
-		n, err := d.replaceOf(ctx, v, v.pools[name], v.static[name])
+	lines := map[string][]candidate{} // of pools, without what must not go
+	for _, c := range v.due {
+		if c.static && len(v.blocks[c.Node]) == 0 {
+			lines[c.Pool] = append(lines[c.Pool], c)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		n, err := l.replaceOf(ctx, v, v.pools[name], lines[name])
 		started += n
 		errs = append(errs, err)
 	}
 	return started, errors.Join(errs...)
 }
 
-func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePool, line []candidate) (int, error) {
-	var first []candidate
-	for _, c := range line {
-		if len(v.blocks[c.Node]) == 0 {
-			first = append(first, c)
-		}
-	}
+// replaceOf is replaceStatic for the first nodes of a pool that may go.
+func (l *Loop) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePool, first []candidate) (int, error) {
 	if left, bound := v.budget(pool.Name); bound {
 		first = first[:min(len(first), left)]
 	}
@@ -50,19 +51,19 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 	if limit, ok := intake.Resources(corev1.ResourceList(pool.Spec.Limits))[res.Nodes]; ok {
 		room := int(max(0, limit-int64(all)))
 		if room == 0 {
-			d.poolWaits(v, pool, "limit", fmt.Sprintf("drifted nodes wait: limits.nodes is %d and %d are there, so that none can come before one goes", limit, all))
+			l.poolWaits(v, pool, "limit", fmt.Sprintf("drifted nodes wait: limits.nodes is %d and %d are there, so that none can come before one goes", limit, all))
 		}
 		first = first[:min(len(first), room)]
 	}
 	if len(first) == 0 {
 		return 0, nil
 	}
-	bare, reasons, offered, err := d.Bare(ctx, pool, len(first), v.snapshot)
+	bare, reasons, offered, err := l.Bare(ctx, pool, len(first), v.snapshot)
 	if err != nil {
 		return 0, fmt.Errorf("replacing drifted nodes of nodepool %q: %w", pool.Name, err)
 	}
 	if len(bare) == 0 && len(reasons) > 0 {
-		d.poolWaits(v, pool, "bare "+string(reasons[0].Code), "drifted nodes wait, because no instance can be launched for them: "+reasons[0].Text())
+		l.poolWaits(v, pool, "bare "+string(reasons[0].Code), "drifted nodes wait, because no instance can be launched for them: "+reasons[0].Text())
 	}
 	var commands []Command
 	for i, c := range first[:min(len(first), len(bare))] {
@@ -71,7 +72,7 @@ func (d *Drift) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePo
 			Why: "its static pool keeps its number of nodes", Eventual: true,
 		})
 	}
-	return d.start(ctx, commands)
+	return l.startDrift(ctx, commands)
 }
 
 // countOf counts the instances of a pool: all, and those that stay.

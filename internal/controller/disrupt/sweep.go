@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,46 +65,22 @@ func (q *Queue) underWay(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, f := range q.executions {
-		if f.id == id {
+		if f.ID == id {
 			return true
 		}
 	}
 	return false
 }
 
-// clear takes off what a node and its claim bear.
+// clear takes off what a node and its claim bear. Where the node says nothing of it, another controller, or an earlier release, had
+// begun and forgot.
 func (q *Queue) clear(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
 	q.Log.Info("taking off a mark that no disruption stands behind", "node", node.Name, "command-id", node.Annotations[index.CommandAnnotation])
-	if !intake.Leaving(node) {
-		return q.heal(ctx, node, claim)
-	}
 	g := Going{Node: node.Name}
 	if claim != nil {
 		g.Claim = claim.Name
 	}
-	return q.unmark(ctx, node.Annotations[index.CommandAnnotation], g)
-}
-
-// heal removes a taint that came with the reason on the node's claim, and the reason: another controller, or an earlier
-// release, had begun and forgot. A taint without such a reason is somebody else's and stays.
-func (q *Queue) heal(ctx context.Context, node *corev1.Node, claim *karpv1.NodeClaim) error {
-	_, err := q.editNode(ctx, q.APIReader, node.Name, func(n *corev1.Node) error {
-		if intake.Leaving(n) || !n.DeletionTimestamp.IsZero() {
-			return errGone
-		}
-		n.Spec.Taints = slices.DeleteFunc(slices.Clone(n.Spec.Taints), isOurTaint)
-		return nil
-	})
-	if errors.Is(err, errGone) {
-		return nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("node %s: %w", node.Name, err)
-	}
-	if err := q.unmarkClaim(ctx, Going{Claim: claim.Name}); !errors.Is(err, errGone) {
-		return err
-	}
-	return nil
+	return q.unmark(ctx, index.CommandOf(node), g)
 }
 
 // managed are the claims that are Kerf's, by provider ID.
@@ -123,16 +98,4 @@ func managed(claims *karpv1.NodeClaimList) map[string]*karpv1.NodeClaim {
 func forgotten(node *corev1.Node, claim *karpv1.NodeClaim) bool {
 	return claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && !intake.Leaving(node) &&
 		claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()
-}
-
-// sweepOnce is sweep with its errors logged.
-func (q *Queue) sweepOnce(ctx context.Context, before map[string]bool) (found map[string]bool) {
-	err := q.Metrics.Recover(q.Log, "disruption.queue", func() (err error) {
-		found, err = q.sweep(ctx, before)
-		return err
-	})
-	if err != nil && ctx.Err() == nil {
-		q.Log.Error("taking off marks that no disruption stands behind failed; it is tried again", "error", err)
-	}
-	return found
 }

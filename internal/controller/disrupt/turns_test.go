@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -28,23 +28,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
-func TestADecisionIsNotWaitedForBeyondTheEnd(t *testing.T) {
-	q := &Queue{}
-	holds, release := make(chan struct{}), make(chan struct{})
-	go func() { _ = q.Alone(t.Context(), func() error { close(holds); <-release; return nil }) }()
-	<-holds
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := q.Alone(ctx, func() error { t.Error("two at a time"); return nil })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	close(release)
-	if err := q.Alone(t.Context(), func() error { return nil }); err != nil {
-		t.Errorf("the turn is not given back: %v", err)
-	}
-}
-
 func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
@@ -52,7 +35,7 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
-		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
 		for _, n := range v.snapshot.Nodes {
@@ -62,39 +45,25 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		if err := h.api.Delete(t.Context(), h.node(g.Node)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}, newIDs(1)); err != nil || len(l.Breaker.moves) != 0 {
+		if err := l.start(t.Context(), v, []disrupt.Move{move}, commands([]disrupt.Move{move}, v)); err != nil || len(l.Breaker.moves) != 0 {
 			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Breaker.moves, err)
 		}
 		there := h.instance("c2")
 		move.Nodes = []string{there.Node}
 		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}, newIDs(1)); err != nil || len(l.Breaker.moves) != 1 {
+		if err := l.start(t.Context(), v, []disrupt.Move{move}, commands([]disrupt.Move{move}, v)); err != nil || len(l.Breaker.moves) != 1 {
 			t.Errorf("a move that began is not noted: %v, %v", l.Breaker.moves, err)
 		}
 		h.end()
 	})
 }
 
-// slowFor is a buyer that takes its time where instances are to be launched.
-type slowFor struct {
-	Launcher
-	takes time.Duration
-}
-
-func (s *slowFor) Replace(ctx context.Context, o apply.Order) ([]apply.Created, error) {
-	if len(o.NewNodes) > 0 {
-		time.Sleep(s.takes)
-	}
-	return s.Launcher.Replace(ctx, o)
-}
-
 // Where many commands begin in one round, the pods of the first leave before the last has begun.
 func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
-		h.Launcher = &slowFor{h.Launcher, beginWithin / 2}
 		begun := time.Now()
-		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Breaker: NewBreaker(), Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
@@ -106,12 +75,19 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		for _, n := range v.snapshot.Nodes {
 			v.nodes[n.Name] = n
 		}
+		h.failBy(func(verb string, _ client.Object) error {
+			if verb == "create" { // a launch that takes its time
+				time.Sleep(beginWithin / 2)
+			}
+			return nil
+		})
 		ended := make(chan error)
 		go func() {
-			ended <- l.start(t.Context(), v, []disrupt.Move{
+			moves := []disrupt.Move{
 				{Cause: disrupt.Underutilized, Nodes: []string{quick.Node}, Saving: 5},
 				{Cause: disrupt.Underutilized, Nodes: []string{slow.Node}, Saving: 5, NewNodes: h.replace(slow, pods).NewNodes},
-			}, newIDs(2))
+			}
+			ended <- l.start(t.Context(), v, moves, commands(moves, v))
 		}()
 		time.Sleep(time.Second)
 		l.Breaker.mu.Lock()

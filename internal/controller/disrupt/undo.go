@@ -21,7 +21,7 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	if err := q.unhold(ctx, f); err != nil { // before the marks go: nobody would know of it without them
 		return fmt.Errorf("taking back a disruption: %w", err)
 	}
-	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.id, g) })
+	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.ID, g) })
 	for _, name := range f.claims {
 		errs = append(errs, q.giveBack(ctx, name))
 	}
@@ -30,10 +30,10 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	}
 	q.Metrics.Disruption.QueueFailures.WithLabelValues(f.decision(), strings.ToLower(string(f.Cause)), f.Kind).Inc()
 	for _, g := range f.Nodes {
-		q.tell(f, g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
+		q.tell(g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
 	}
 	if f.said {
-		q.Log.Warn("took a disruption back; its nodes are kept", "command-id", f.id, "reason", f.Cause, "what", f.Command.String(), "why", f.failed)
+		q.Log.Warn("took a disruption back; its nodes are kept", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "why", f.failed)
 	}
 	return nil
 }
@@ -60,12 +60,12 @@ func (q *Queue) giveBack(ctx context.Context, name string) error {
 
 // release lets a node of a command stay while the others go.
 func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) error {
-	if err := q.unmark(ctx, f.id, g); err != nil {
+	if err := q.unmark(ctx, f.ID, g); err != nil {
 		return err
 	}
-	q.tell(f, g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
+	q.tell(g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
-	q.Log.Info("kept a node that was to go", "command-id", f.id, "reason", f.Cause, "node", g.Node, "why", why)
+	q.Log.Info("kept a node that was to go", "command-id", f.ID, "reason", f.Cause, "node", g.Node, "why", why)
 	for i := range f.Nodes {
 		if f.Nodes[i] == g {
 			f.Nodes = append(f.Nodes[:i:i], f.Nodes[i+1:]...)

@@ -19,6 +19,8 @@ type Rounds struct {
 	Every time.Duration
 	// Wake cuts a pause short; nil never does.
 	Wake <-chan struct{}
+	// Synced reports whether there is enough to look at: no round is made before. nil is always.
+	Synced func() bool
 }
 
 // Run makes rounds until ctx ends, the first at once. Neither an error nor a panic ends the loop. It returns nil, as a
@@ -32,6 +34,9 @@ func (r Rounds) RunPaced(ctx context.Context, round func(context.Context) (time.
 	for {
 		pause := r.Every
 		err := r.Metrics.Recover(r.Log, r.Name, func() error {
+			if r.Synced != nil && !r.Synced() {
+				return nil
+			}
 			wait, err := round(ctx)
 			if wait > 0 {
 				pause = wait

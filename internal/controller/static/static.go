@@ -111,12 +111,9 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 
 // Start runs the loop until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
-	loop := obs.Rounds{Metrics: c.o.Metrics, Log: c.o.Log, Clock: c.o.Clock, Name: "static", Doing: "keeping the number of nodes of static NodePools", Every: tick, Wake: c.wake}
+	loop := obs.Rounds{Metrics: c.o.Metrics, Log: c.o.Log, Clock: c.o.Clock, Name: "static", Doing: "keeping the number of nodes of static NodePools", Every: tick, Wake: c.wake, Synced: c.o.Synced}
 	return loop.Run(ctx, func(ctx context.Context) error {
 		defer c.waiting.take()()
-		if c.o.Synced != nil && !c.o.Synced() {
-			return nil
-		}
 		return c.Round(ctx)
 	})
 }
