@@ -158,6 +158,9 @@ func (s *search) decisionAbout(nodes []*nodeState) *Decision {
 	d.After = d.Before - s.saving()
 	d.Spare = s.spare()
 	s.land(d.Moves)
+	for i := range d.Moves {
+		d.Moves[i].Why = why(&d.Moves[i])
+	}
 	d.setWaits(&s.p.Options)
 	d.setOnto(s.p.Nodes, s.underutilizedTargets(d))
 	return d

@@ -96,7 +96,7 @@ func (s *search) replaceSet(set []*nodeState) {
 		return // they can go one by one
 	}
 	if t.fine {
-		s.keep(set, Move{Cause: Underutilized})
+		s.keep(set, Underutilized)
 		return
 	}
 	if len(set) < 2*leastTogether || t.newNodes > 0 && t.ratio > hopeful {

@@ -106,7 +106,7 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 	if best.size == 0 || !s.try(line[:best.size], 0).fine {
 		return false
 	}
-	s.keep(line[:best.size], Move{Cause: Underutilized})
+	s.keep(line[:best.size], Underutilized)
 	return true
 }
 
@@ -119,7 +119,7 @@ func (s *search) packWell(line []*nodeState, size int, best trial) bool {
 	if !t.fine || best.size > 0 && t.ratio >= best.ratio {
 		return false
 	}
-	s.keep(line[:size], Move{Cause: Underutilized})
+	s.keep(line[:size], Underutilized)
 	return true
 }
 
@@ -174,7 +174,7 @@ func (s *search) evaluateRest() {
 			s.tryAlone(n) // what it would have saved may be taken by others now
 			if n.reason.Code == "" {
 				s.ask([]*nodeState{n}, true)
-				s.keep([]*nodeState{n}, Move{Cause: Underutilized})
+				s.keep([]*nodeState{n}, Underutilized)
 			}
 		}
 	}

@@ -32,7 +32,11 @@ func Replace(p *Problem, cause Cause, due []string) *Decision {
 	r := &rollout{search: s, cause: cause}
 	r.queue(due)
 	r.setTargets(false)
-	r.removeEmpty()
+	for _, n := range r.due {
+		if n.empty {
+			r.removeAlone(n)
+		}
+	}
 	r.takeTurns()
 	r.together()
 	return s.decisionAbout(r.due)
@@ -116,12 +120,6 @@ func (r *rollout) find(nodes ...*nodeState) pack.Answer {
 	return r.answer(nodes, rules)
 }
 
-// giveUp lets the node go by the answer given last.
-func (r *rollout) giveUp(n *nodeState) {
-	n.tried = true
-	r.keep([]*nodeState{n}, Move{Cause: r.cause})
-}
-
 // mayBeReplaced reports whether the node may go now; if its pool's budget is what forbids it, that is noted.
 func (r *rollout) mayBeReplaced(n *nodeState) bool {
 	if !n.candidate() || r.ended() {
@@ -134,27 +132,12 @@ func (r *rollout) mayBeReplaced(n *nodeState) bool {
 	return true
 }
 
-// removeEmpty lets nodes go that hold nothing that needs another place.
-func (r *rollout) removeEmpty() {
-	for _, n := range r.due {
-		if slices.ContainsFunc(n.src.Pods, pack.Movable) || !r.mayBeReplaced(n) {
-			continue
-		}
-		if a := r.find(n); a.Refusal == pack.Fine {
-			n.tried = true
-			r.keep([]*nodeState{n}, Move{Cause: r.cause, Why: "no pods need it"})
-		} else {
-			n.tried, n.reason = true, r.reasonOf([]*nodeState{n}, a)
-		}
-	}
-}
-
 // takeTurns goes through the pools in turn, as many nodes of each at a time as may go together.
 func (r *rollout) takeTurns() {
 	var pools []*poolState
 	lines := map[*poolState][]*nodeState{}
 	for _, n := range r.due {
-		if n.gone || n.tried || len(n.blocks) > 0 {
+		if n.empty || len(n.blocks) > 0 {
 			continue
 		}
 		if len(lines[n.pool]) == 0 {
@@ -183,19 +166,18 @@ func (r *rollout) turn(line []*nodeState) (rest []*nodeState) {
 		if !r.mayBeReplaced(n) {
 			continue
 		}
-		n.tried = true
 		switch a := r.find(n); {
 		case a.Refusal != pack.Fine:
 			n.reason = r.reasonOf([]*nodeState{n}, a)
 		case a.NewNodes == 0:
-			r.giveUp(n)
+			r.keep([]*nodeState{n}, r.cause)
 		default:
 			launching, alone, instances = append(launching, n), alone+a.Price, instances+a.NewNodes
 		}
 	}
 	if instances > 1 && len(launching) > 1 && r.allowed(launching, r.cause) {
 		if a := r.find(launching...); a.Refusal == pack.Fine && a.Price*100 < alone*(100-rollGain) {
-			r.keep(launching, Move{Cause: r.cause})
+			r.keep(launching, r.cause)
 			return line[len(set):]
 		}
 	}
@@ -210,11 +192,10 @@ func (r *rollout) removeAlone(n *nodeState) {
 	if !r.mayBeReplaced(n) {
 		return
 	}
-	if a := r.find(n); a.Refusal == pack.Fine {
-		n.reason = Reason{}
-		r.giveUp(n)
-	} else {
-		n.reason = r.reasonOf([]*nodeState{n}, a)
+	a := r.find(n)
+	n.reason = r.reasonOf([]*nodeState{n}, a)
+	if a.Refusal == pack.Fine {
+		r.keep([]*nodeState{n}, r.cause)
 	}
 }
 

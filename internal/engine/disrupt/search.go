@@ -164,7 +164,7 @@ func (s *search) removeEmpty() {
 			n.reason = s.reasonOf(one, a)
 			continue
 		}
-		s.keep(one, Move{Cause: Empty, Why: "no pods need it"})
+		s.keep(one, Empty)
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *search) remove() {
 			n.reason, n.tried = why, true
 			continue
 		}
-		s.keep(one, Move{Cause: Underutilized})
+		s.keep(one, Underutilized)
 	}
 }
 
@@ -267,11 +267,10 @@ func (s *search) preferred(saving catalog.MicroUSD) Reason {
 	return Reason{Code: SavesTooLittle, Want: plan.Dollars(worth), Have: plan.Dollars(saving), Detail: "its pods would lose what they prefer"}
 }
 
-// keep makes the answer that was given last a move.
-func (s *search) keep(nodes []*nodeState, move Move) {
+// keep makes the answer that was given last a move. Why it is made is worded last: Land changes where its pods go.
+func (s *search) keep(nodes []*nodeState, cause Cause) {
 	declined, _, _ := s.w.Declined()
 	moved := s.w.Keep()
-	move.NewNodes, move.Placements = moved.NewNodes, moved.Placements
 	best := catalog.MicroUSD(0)
 	for i := range moved.NewNodes {
 		best += moved.NewNodes[i].Price + s.p.Cluster.Options.Upkeep
@@ -281,30 +280,26 @@ func (s *search) keep(nodes []*nodeState, move Move) {
 			n.target = true
 		}
 	}
-	old, _ := total(nodes)
+	old, cost := total(nodes)
 	for i := range declined {
 		declined[i].Cost = max(0, old-best)
 	}
-	move.Declined = declined
-	s.record(nodes, move, best, moved.Worst)
-}
-
-func (s *search) record(nodes []*nodeState, move Move, best, worst catalog.MicroUSD) {
-	old, cost := total(nodes)
-	move.Old, move.Disruption, move.Saving, move.Certain = old, cost, old-best, old-worst
+	move := Move{Cause: cause, NewNodes: moved.NewNodes, Placements: moved.Placements, Declined: declined,
+		Old: old, Saving: old - best, Certain: old - moved.Worst, Disruption: cost}
 	for _, n := range nodes {
 		move.Nodes = append(move.Nodes, n.src.Name)
 	}
 	slices.Sort(move.Nodes)
-	if move.Why == "" {
-		move.Why = why(&move)
-	}
 	s.spend(nodes)
 	clear(s.refusals)
 	s.moves = append(s.moves, move)
 }
 
+// why is the reason for a move.
 func why(m *Move) string {
+	if len(m.Placements)+len(m.NewNodes) == 0 {
+		return "no pods need it"
+	}
 	kept, launched := 0, 0
 	for _, pl := range m.Placements {
 		kept += len(pl.Pods)
