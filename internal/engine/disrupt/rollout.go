@@ -31,7 +31,7 @@ func Replace(p *Problem, cause Cause, due []string) *Decision {
 	s.stats.Search, s.stats.Candidates = "roll", 0
 	r := &rollout{search: s, cause: cause}
 	r.queue(due)
-	r.setTargets(false)
+	r.setTargets(func(n *nodeState) bool { return n.due && len(n.blocks) == 0 })
 	for _, n := range r.due {
 		if n.empty {
 			r.removeAlone(n)
@@ -47,7 +47,6 @@ type rollout struct {
 	*search
 	cause Cause
 	due   []*nodeState // in order
-	isDue map[*nodeState]bool
 }
 
 const (
@@ -72,42 +71,18 @@ func isVirtual(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Vir
 
 // queue finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
 func (r *rollout) queue(due []string) {
-	r.isDue = map[*nodeState]bool{}
 	for _, name := range due {
 		n := r.named[name]
-		if n == nil || r.isDue[n] {
+		if n == nil || n.due {
 			continue
 		}
-		r.isDue[n] = true
+		n.due = true
 		r.due = append(r.due, n)
 		n.blocks = slices.DeleteFunc(n.blocks, func(b Reason) bool { return b.Code == PolicyForbids })
 		if len(n.blocks) == 0 {
 			r.stats.Candidates++
 		}
 	}
-}
-
-// setTargets orders the nodes that may take pods: the best used first, those that go soon anyway last. Nodes that are due
-// and may go are none of them, unless it is for want of others.
-func (r *rollout) setTargets(all bool) {
-	var targets []target
-	for id, n := range r.nodes {
-		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
-		if n != nil {
-			if r.isDue[n] {
-				if !all && len(n.blocks) == 0 {
-					continue
-				}
-				t.late = 2
-			} else if left := n.in.LifetimeLeft; left > 0 && left < r.p.Options.savingsHorizon() {
-				t.late = 1
-			}
-			t.usage = n.usage()
-		}
-		targets = append(targets, t)
-	}
-	r.targets = inOrder(targets)
-	r.w.SetTargets(r.targets)
 }
 
 // find asks where the pods of the nodes would go.
@@ -208,7 +183,7 @@ func (r *rollout) together() {
 	if len(stuck) == 0 {
 		return
 	}
-	r.setTargets(true)
+	r.setTargets(func(*nodeState) bool { return false })
 	for _, n := range stuck {
 		r.removeAlone(n)
 	}

@@ -61,31 +61,12 @@ func (n *nodeState) ratio() float64 { return float64(n.price) / float64(n.cost) 
 // tooDear is the efficiency below which a node is better replaced than filled.
 const tooDear = 0.8
 
-// chooseTargets orders the nodes that may take pods: the best used first, those that expire soonest last.
+// chooseTargets lets nodes take pods that are not better removed or replaced.
 func (s *search) chooseTargets(o order) {
-	var targets []target
-	for id, n := range s.nodes {
-		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
-		if n != nil {
-			if n.empty && n.candidate() {
-				continue // it goes
-			}
-			if s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == repacking && n.usage() < wellUsed) {
-				continue
-			}
-			t.usage = n.usage()
-			if len(n.blocks) > 0 {
-				t.usage++ // it stays, so that filling it is free
-			}
-			if left := n.in.LifetimeLeft; left > 0 && left < s.p.Options.savingsHorizon() {
-				t.late = 1
-			}
-		}
-		targets = append(targets, t)
-	}
-	s.targets = inOrder(targets)
-	s.w.SetTargets(s.targets)
-	clear(s.refusals)
+	s.setTargets(func(n *nodeState) bool {
+		return n.empty && n.candidate() ||
+			s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == repacking && n.usage() < wellUsed)
+	})
 }
 
 // replaceable reports whether another new node might be launched in the node's place.

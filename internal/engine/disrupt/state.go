@@ -23,6 +23,7 @@ type search struct {
 	moves []Move
 	// targets are the nodes that may take pods, in the order in which they are filled.
 	targets []int
+	rolls   bool
 	// refusals are the answers to what was asked in vain, as things are now.
 	refusals map[string]pack.Answer
 	stats    Stats
@@ -56,6 +57,7 @@ type nodeState struct {
 	floor, potential catalog.MicroUSD
 
 	gone   bool
+	due    bool // it has to be replaced, see Replace
 	target bool // pods were moved to it
 	// blocks are why it is no candidate, reason and saves what was found when it was tried.
 	blocks  []Reason
