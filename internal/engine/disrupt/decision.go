@@ -88,8 +88,6 @@ type Stats struct {
 	Work       int64 `json:"work"`
 	// NotLookedAt is how many candidates the end of the work budget left out.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
-	// Search names the order of search that found the moves.
-	Search string `json:"search"`
 }
 
 // String is the decision for people.

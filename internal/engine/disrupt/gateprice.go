@@ -10,12 +10,11 @@ import (
 
 // priceTheGate finds what spot nodes would save if new spot instances might replace them, where only the feature gate
 // forbids it. It changes nothing but what is said of them: sets are grown as for a move, and each node gets its share of
-// what the best set would save. It is for the search that was chosen.
+// what the best set would save.
 func (s *search) priceTheGate() {
 	if s.p.Options.SpotToSpot {
 		return
 	}
-	s.w.SetTargets(s.targets) // another search may have asked of the same snapshot since
 	var line []*nodeState
 	for _, n := range s.starts(byUsage) {
 		if n.spot() && n.price > 0 && n.usage() <= 1-promising {

@@ -17,10 +17,12 @@ const (
 	workPerSet = 6_000_000
 )
 
-// startRepacking replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
+// repack replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
 // new nodes that suit them best, and what room there is on nodes that stay. No pod is moved a second time by that, whereas
 // filling nodes first and replacing them later moves many twice.
-func (s *search) startRepacking() {
+func (s *search) repack() {
+	s.chooseTargets(true)
+	s.polish = s.workFor(polishPerNode)
 	var nodes []*nodeState
 	for _, n := range s.managed() {
 		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {
@@ -38,13 +40,6 @@ func (s *search) startRepacking() {
 		s.replaceWithinBudget(nodes[:own])
 		nodes = nodes[own:]
 	}
-}
-
-// continueRepacking adds to what another search found what comes of planning the rest anew.
-func (s *search) continueRepacking() {
-	s.chooseTargets(repacking)
-	s.polish = s.workFor(polishPerNode)
-	s.startRepacking()
 }
 
 // replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where

@@ -28,7 +28,7 @@ func Replace(p *Problem, cause Cause, due []string) *Decision {
 	}
 	q := withoutVirtual(p)
 	s := newSearch(q, pack.NewWhatIf(q.Cluster))
-	s.stats.Search, s.stats.Candidates = "roll", 0
+	s.stats.Candidates = 0
 	r := &rollout{search: s, cause: cause}
 	r.queue(due)
 	r.setTargets(func(n *nodeState) bool { return n.due && len(n.blocks) == 0 })
@@ -39,7 +39,7 @@ func Replace(p *Problem, cause Cause, due []string) *Decision {
 	}
 	r.takeTurns()
 	r.together()
-	return s.decisionAbout(r.due)
+	return s.decision(r.due)
 }
 
 // rollout is the search for places of the pods of nodes that have to go.

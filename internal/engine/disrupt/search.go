@@ -13,37 +13,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// order is how a search goes through the nodes.
-type order int
-
-const (
-	// emptiestFirst goes by how little of a node's price its pods are worth.
-	emptiestFirst order = iota
-	// repacking plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
-	repacking
-)
-
-func (o order) String() string { return []string{"emptiest first", "anew"}[o] }
-
-// run makes the search. Nothing says that the searches before it found nothing: then it ends once what is its own finds
-// nothing either.
-func (s *search) run(o order, nothing bool) {
-	s.stats.Search = o.String()
-	s.chooseTargets(o)
-	s.polish = s.workFor(polishPerNode)
+// run makes the search. What is badly used is planned anew at its beginning, or else once the emptiest nodes have gone that may go
+// without: then nodes that would be cheaper to replace are not filled up before.
+func (s *search) run(anew bool) {
 	s.removeEmpty()
-	if o == repacking {
-		s.startRepacking()
-		if nothing && len(s.moves) == 0 {
-			return
-		}
+	if anew {
+		s.repack()
+	} else {
+		s.chooseTargets(false)
 	}
 	s.remove()
-	if nothing && len(s.moves) == 0 {
-		return
-	}
 	s.replace()
 	s.evaluateRest()
+	if !anew {
+		s.repack()
+	}
 }
 
 // usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
@@ -61,11 +45,11 @@ func (n *nodeState) ratio() float64 { return float64(n.price) / float64(n.cost) 
 // tooDear is the efficiency below which a node is better replaced than filled.
 const tooDear = 0.8
 
-// chooseTargets lets nodes take pods that are not better removed or replaced.
-func (s *search) chooseTargets(o order) {
+// chooseTargets lets nodes take pods that are not better removed or replaced: none that is badly used where all of those are
+// planned anew, and else none that is too dear.
+func (s *search) chooseTargets(anew bool) {
 	s.setTargets(func(n *nodeState) bool {
-		return n.empty && n.candidate() ||
-			s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == repacking && n.usage() < wellUsed)
+		return n.empty && n.candidate() || s.replaceable(n) && (anew && n.usage() < wellUsed || !anew && n.efficiency() < tooDear)
 	})
 }
 

@@ -21,9 +21,7 @@ type search struct {
 	named map[string]*nodeState
 	pools map[string]*poolState
 	moves []Move
-	// targets are the nodes that may take pods, in the order in which they are filled.
-	targets []int
-	rolls   bool
+	rolls bool
 	// refusals are the answers to what was asked in vain, as things are now.
 	refusals map[string]pack.Answer
 	stats    Stats

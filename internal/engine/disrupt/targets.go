@@ -38,10 +38,10 @@ func (s *search) setTargets(goes func(*nodeState) bool) {
 	slices.SortFunc(targets, func(a, b target) int {
 		return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(b.usage, a.usage), cmp.Compare(a.id, b.id))
 	})
-	s.targets = make([]int, len(targets))
+	order := make([]int, len(targets))
 	for i, t := range targets {
-		s.targets[i] = t.id
+		order[i] = t.id
 	}
-	s.w.SetTargets(s.targets)
+	s.w.SetTargets(order)
 	clear(s.refusals)
 }
