@@ -42,29 +42,14 @@ func (s *search) repack() {
 	}
 }
 
-// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where
-// nothing comes of them others have their turn that are not of the same kinds.
+// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most.
 func (s *search) replaceWithinBudget(nodes []*nodeState) {
-	left, limited := nodes[0].pool.Allowed[Underutilized]
-	if !limited || left >= len(nodes) {
-		s.replaceTogether(nodes)
-		return
+	if left, limited := nodes[0].pool.Allowed[Underutilized]; limited && left < len(nodes) {
+		slices.SortFunc(nodes, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
+		nodes = nodes[:max(0, left)]
+		slices.SortFunc(nodes, byUsage)
 	}
-	s.number()
-	rest := slices.Clone(nodes)
-	slices.SortFunc(rest, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
-	for turns := patience; turns > 0 && len(rest) > 0 && left > 0; turns-- {
-		set := slices.Clone(rest[:min(left, len(rest))])
-		slices.SortFunc(set, byUsage)
-		s.replaceTogether(set)
-		kinds := map[int]bool{}
-		for _, n := range set {
-			kinds[n.kind] = kinds[n.kind] || !n.gone
-		}
-		found := nodes[0].pool.Allowed[Underutilized] < left
-		rest = slices.DeleteFunc(rest, func(n *nodeState) bool { return n.gone || !found && kinds[n.kind] || slices.Contains(set, n) })
-		left = nodes[0].pool.Allowed[Underutilized]
-	}
+	s.replaceTogether(nodes)
 }
 
 // replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails. The nodes are dealt out to
