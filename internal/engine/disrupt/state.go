@@ -32,13 +32,10 @@ type search struct {
 	polish int64
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
-	// numbered says that the nodes have their kinds; deadEnds are the kinds of lines of nodes of which no set saves anything, as
-	// things are now; grew says that a set was grown; next is where the next decision begins, see Decision.Next.
-	numbered bool
-	deadEnds map[string]bool
-	grew     bool
-	next     int
-	scores   []Score
+	// grew says that a set was grown; next is where the next decision begins, see Decision.Next.
+	grew   bool
+	next   int
+	scores []Score
 }
 
 // nodeState is a managed node in the course of a search.
@@ -65,8 +62,7 @@ type nodeState struct {
 	movable bool
 	// broken says that a question about the node could not be answered.
 	broken bool
-	// kind is the same for nodes that are alike; see number.
-	kind int
+	kind   string // see kindOf
 }
 
 type poolState struct {
