@@ -73,9 +73,9 @@ func (s *search) workFor(perNode int64) int64 {
 }
 
 // bestSet tries sets of the first nodes and makes the best of them a move; it reports whether one saves anything.
-func (s *search) bestSet(line []*nodeState, many bool) bool {
+func (s *search) bestSet(line []*nodeState) bool {
 	var best, nearest trial
-	ratio, rising, worse := 0.0, 0, 0
+	worse := 0
 	for _, size := range setSizes {
 		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
 			break
@@ -84,12 +84,6 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 			continue
 		}
 		t := s.try(line[:size], 0)
-		if rising++; t.ratio <= ratio {
-			rising = 0
-		}
-		if ratio = t.ratio; rising == 3 && best.size == 0 && many {
-			break // the larger the set, the worse
-		}
 		worse++
 		if t.fine && (best.size == 0 || t.ratio < best.ratio*0.98) {
 			best, worse = t, 0

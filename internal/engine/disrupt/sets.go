@@ -76,7 +76,7 @@ func (s *search) growSets(nodes []*nodeState) {
 		case left == 0:
 			s.abandon(i)
 			return
-		case s.bestSet(line, len(nodes) > 250):
+		case s.bestSet(line):
 			left, deadEnd, s.grew = patience, nil, true
 		default:
 			deadEnd = line
