@@ -22,7 +22,6 @@ const (
 // filling nodes first and replacing them later moves many twice.
 func (s *search) repack() {
 	s.chooseTargets(true)
-	s.polish = s.workFor(polishPerNode)
 	var nodes []*nodeState
 	for _, n := range s.managed() {
 		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {

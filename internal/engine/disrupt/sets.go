@@ -12,10 +12,8 @@ func (s *search) growAll() {
 	for _, n := range s.managed() {
 		n.kind = s.kindOf(n)
 	}
-	s.polish = s.workFor(polishPerNode)
 	s.growSets(s.starts(byPool))
 	if len(s.pools) > 1 {
-		s.polish = s.workFor(polishPerNode)
 		s.growSets(s.starts(byUsage))
 	}
 	if s.grew {

@@ -28,8 +28,6 @@ type search struct {
 	limit    int64
 	// worked is what was worked before the search began.
 	worked int64
-	// polish is the work that may still be spent on packing new nodes well.
-	polish int64
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
 	// grew says that a set was grown; next is where the next decision begins, see Decision.Next.
