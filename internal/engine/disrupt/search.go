@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,14 +60,9 @@ func (s *search) replaceable(n *nodeState) bool {
 // ask tries to let the nodes go.
 func (s *search) ask(nodes []*nodeState, launch bool) pack.Answer { return s.askWell(nodes, launch, 0) }
 
-// askWell is ask with work spent on packing new nodes well. What was refused is not asked again before something has changed:
-// sets that are grown from different starts, or in another order, are often the same.
+// askWell is ask with work spent on packing new nodes well.
 func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answer {
 	s.stats.Questions++
-	q := question(nodes, launch, work)
-	if a, known := s.refusals[q]; known {
-		return a
-	}
 	rules := pack.Rules{Launch: launch, Work: work, Certain: certainPercent, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for _, n := range nodes {
@@ -81,24 +75,7 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 	if len(nodes) > 1 {
 		rules.Saving = rules.Old * togetherPercent / 100
 	}
-	a := s.answer(nodes, rules)
-	if a.Refusal != pack.Fine {
-		s.refusals[q] = a
-	}
-	return a
-}
-
-// question is what makes a question another one, as things are.
-func question(nodes []*nodeState, launch bool, work int64) string {
-	b := make([]byte, 0, 2*len(nodes)+8)
-	for _, n := range nodes {
-		b = binary.AppendUvarint(b, uint64(n.id)+2)
-	}
-	b = append(b, 0)
-	if launch {
-		b = append(b, 1)
-	}
-	return string(binary.AppendUvarint(append(b, 0), uint64(work)))
+	return s.answer(nodes, rules)
 }
 
 // togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new nodes
@@ -256,7 +233,6 @@ func (s *search) keep(nodes []*nodeState, cause Cause) {
 	}
 	slices.Sort(move.Nodes)
 	s.spend(nodes)
-	clear(s.refusals)
 	s.moves = append(s.moves, move)
 }
 

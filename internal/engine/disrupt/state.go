@@ -22,10 +22,8 @@ type search struct {
 	pools map[string]*poolState
 	moves []Move
 	rolls bool
-	// refusals are the answers to what was asked in vain, as things are now.
-	refusals map[string]pack.Answer
-	stats    Stats
-	limit    int64
+	stats Stats
+	limit int64
 	// worked is what was worked before the search began.
 	worked int64
 	// moved says whether spot prices have moved lately; nil until somebody asks.
@@ -70,7 +68,7 @@ type poolState struct {
 }
 
 func newSearch(p *Problem, w *pack.WhatIf) *search {
-	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work(), refusals: map[string]pack.Answer{}}
+	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
 	for _, pool := range p.Pools {
 		own := &poolState{Pool: pool}
 		own.Allowed = map[Cause]int{}

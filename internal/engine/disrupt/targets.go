@@ -43,5 +43,4 @@ func (s *search) setTargets(goes func(*nodeState) bool) {
 		order[i] = t.id
 	}
 	s.w.SetTargets(order)
-	clear(s.refusals)
 }
