@@ -80,7 +80,7 @@ type Kept struct {
 	Saves catalog.MicroUSD `json:"saves,omitempty"`
 }
 
-// Stats are counts of work, the same in every run of the same problem.
+// Stats are counts of work of the search that the moves are from, the same in every run of the same problem.
 type Stats struct {
 	Nodes      int   `json:"nodes"`
 	Candidates int   `json:"candidates"`
