@@ -82,7 +82,7 @@ type Kept struct {
 	Saves catalog.MicroUSD `json:"saves,omitempty"`
 }
 
-// Stats are counts of work, the same in every run of the same problem.
+// Stats are counts of work of the search that the moves are from, the same in every run of the same problem.
 type Stats struct {
 	Nodes      int   `json:"nodes"`
 	Candidates int   `json:"candidates"`
@@ -90,8 +90,6 @@ type Stats struct {
 	Work       int64 `json:"work"`
 	// NotLookedAt is how many candidates the end of the work budget left out.
 	NotLookedAt int `json:"notLookedAt,omitempty"`
-	// Search names the order of search that found the moves.
-	Search string `json:"search"`
 }
 
 // String is the decision for people.

@@ -1,58 +1,35 @@
 package disrupt
 
 import (
+	"slices"
 	"strconv"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
 
-// priceTheGate finds what spot nodes would save if new spot instances might replace them, where only the feature gate
-// forbids it. It changes nothing but what is said of them: sets are grown as for a move, and each node gets its share of
-// what the best set would save. It is for the search that was chosen.
+// priceTheGate finds what spot nodes that save nothing by themselves would save together if new spot instances might replace them,
+// where only the feature gate forbids it. It changes nothing but what is said of them: each gets its share of the sum.
+//
+// Cost: one question about mostTogether nodes at most.
 func (s *search) priceTheGate() {
 	if s.p.Options.SpotToSpot {
 		return
 	}
-	s.w.SetTargets(s.targets) // another search may have asked of the same snapshot since
-	var line []*nodeState
-	for _, n := range s.starts(byUsage) {
-		if n.spot() && n.price > 0 && n.usage() <= 1-promising {
-			line = append(line, n)
-		}
+	nodes := slices.DeleteFunc(s.starts(byUsage), func(n *nodeState) bool {
+		return !n.spot() || n.reason.Code != NotCheaper || n.usage() > 1-promising
+	})
+	nodes = nodes[:min(len(nodes), mostTogether)]
+	if len(nodes) < 2 || s.ended() {
+		return
 	}
-	for left := patience; len(line) > 0 && left > 0 && !s.ended(); {
-		size, saving := s.heldByGate(line)
-		if size == 0 {
-			line = line[1:]
-			left--
-			continue
-		}
-		old, _ := total(line[:size])
-		why := Reason{Code: SpotToSpotOff, Want: strconv.Itoa(size - 1), Have: s.amount(saving)}
-		for _, n := range line[:size] {
-			n.reason, n.saves = why, saving*n.price/old
-		}
-		line = line[size:]
+	a := s.ask(nodes, true)
+	old, cost := total(nodes)
+	saving := old - a.Price
+	if a.Refusal != pack.SpotToSpot || s.notPaidBack(nodes, saving, cost, a.NewNodes).Code != "" {
+		return
 	}
-}
-
-// heldByGate is how many of the first nodes would save the largest part of what they cost if new spot instances replaced
-// them together, and how much; no nodes if nothing but the gate would have to change.
-func (s *search) heldByGate(line []*nodeState) (size int, saving catalog.MicroUSD) {
-	best := 1.0
-	for _, n := range setSizes {
-		if n > len(line) || s.ended() {
-			break
-		}
-		a := s.ask(line[:n], true)
-		old, cost := total(line[:n])
-		if a.Refusal != pack.SpotToSpot || s.notPaidBack(line[:n], old-a.Price, cost, a.NewNodes).Code != "" {
-			continue
-		}
-		if ratio := float64(a.Price) / float64(old); ratio < best {
-			best, size, saving = ratio, n, old-a.Price
-		}
+	why := Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: s.amount(saving)}
+	for _, n := range nodes {
+		n.reason, n.saves = why, saving*n.price/old
 	}
-	return size, saving
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
-// Of four spot nodes two would each merge into one that costs less. By itself none could be replaced for less.
+// Of four spot nodes two would each merge into one that costs less. By itself none could be replaced for less: they are asked about together.
 func TestWhatTheGateHoldsBackIsSaidWithItsSum(t *testing.T) {
 	for name, tt := range map[string]struct {
 		gate  bool
 		saves catalog.MicroUSD
 		text  string
 	}{
-		"off": {saves: 100_000, text: "it and 1 other spot node would save $0.0500/h together on new spot instances, and the feature gate SpotToSpotConsolidation is off"},
+		"off": {saves: 100_000, text: "it and 3 other spot nodes would save $0.1000/h together on new spot instances, and the feature gate SpotToSpotConsolidation is off"},
 		"on":  {gate: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,10 +18,6 @@ func (s *search) land(moves []Move) {
 		return
 	}
 	for i := range moves {
-		m := &moves[i]
-		worded := m.Why == why(m)
-		if m.Placements = after[i]; worded {
-			m.Why = why(m)
-		}
+		moves[i].Placements = after[i]
 	}
 }

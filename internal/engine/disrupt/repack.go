@@ -17,10 +17,11 @@ const (
 	workPerSet = 6_000_000
 )
 
-// startRepacking replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
+// repack replaces what is badly used as if nothing ran yet: the pods of as many nodes as may go at once are packed on
 // new nodes that suit them best, and what room there is on nodes that stay. No pod is moved a second time by that, whereas
 // filling nodes first and replacing them later moves many twice.
-func (s *search) startRepacking() {
+func (s *search) repack() {
+	s.chooseTargets(true)
 	var nodes []*nodeState
 	for _, n := range s.managed() {
 		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {
@@ -40,36 +41,14 @@ func (s *search) startRepacking() {
 	}
 }
 
-// continueRepacking adds to what another search found what comes of planning the rest anew.
-func (s *search) continueRepacking() {
-	s.chooseTargets(repacking)
-	s.polish = s.workFor(polishPerNode)
-	s.startRepacking()
-}
-
-// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. Where
-// nothing comes of them others have their turn that are not of the same kinds.
+// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most.
 func (s *search) replaceWithinBudget(nodes []*nodeState) {
-	left, limited := nodes[0].pool.Allowed[Underutilized]
-	if !limited || left >= len(nodes) {
-		s.replaceTogether(nodes)
-		return
+	if left, limited := nodes[0].pool.Allowed[Underutilized]; limited && left < len(nodes) {
+		slices.SortFunc(nodes, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
+		nodes = nodes[:max(0, left)]
+		slices.SortFunc(nodes, byUsage)
 	}
-	s.number()
-	rest := slices.Clone(nodes)
-	slices.SortFunc(rest, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
-	for turns := patience; turns > 0 && len(rest) > 0 && left > 0; turns-- {
-		set := slices.Clone(rest[:min(left, len(rest))])
-		slices.SortFunc(set, byUsage)
-		s.replaceTogether(set)
-		kinds := map[int]bool{}
-		for _, n := range set {
-			kinds[n.kind] = kinds[n.kind] || !n.gone
-		}
-		found := nodes[0].pool.Allowed[Underutilized] < left
-		rest = slices.DeleteFunc(rest, func(n *nodeState) bool { return n.gone || !found && kinds[n.kind] || slices.Contains(set, n) })
-		left = nodes[0].pool.Allowed[Underutilized]
-	}
+	s.replaceTogether(nodes)
 }
 
 // replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails. The nodes are dealt out to
@@ -96,7 +75,7 @@ func (s *search) replaceSet(set []*nodeState) {
 		return // they can go one by one
 	}
 	if t.fine {
-		s.keep(set, Move{Cause: Underutilized})
+		s.keep(set, Underutilized)
 		return
 	}
 	if len(set) < 2*leastTogether || t.newNodes > 0 && t.ratio > hopeful {

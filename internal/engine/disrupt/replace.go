@@ -58,23 +58,13 @@ var setSizes = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 // bill: BenchmarkRounds ends at the same gap with ten times as many, for up to twice the work.
 const patience, turns = 6, 50
 
-// workPerNode is what packing the new nodes of a set well may cost, for each of its nodes; polishPerNode what all that
-// may come to in a search, for each node of the cluster.
-const (
-	workPerNode   = 20_000
-	polishPerNode = 40_000
-)
-
-// workFor is the work that may be spent on packing, given what it may be for each node of a cluster of which everything
-// could be saved.
-func (s *search) workFor(perNode int64) int64 {
-	return int64(float64(perNode*int64(len(s.nodes))) * s.slack())
-}
+// workPerNode is what packing the new nodes of a set well may cost, for each of its nodes.
+const workPerNode = 20_000
 
 // bestSet tries sets of the first nodes and makes the best of them a move; it reports whether one saves anything.
-func (s *search) bestSet(line []*nodeState, many bool) bool {
+func (s *search) bestSet(line []*nodeState) bool {
 	var best, nearest trial
-	ratio, rising, worse := 0.0, 0, 0
+	worse := 0
 	for _, size := range setSizes {
 		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
 			break
@@ -83,12 +73,6 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 			continue
 		}
 		t := s.try(line[:size], 0)
-		if rising++; t.ratio <= ratio {
-			rising = 0
-		}
-		if ratio = t.ratio; rising == 3 && best.size == 0 && many {
-			break // the larger the set, the worse
-		}
 		worse++
 		if t.fine && (best.size == 0 || t.ratio < best.ratio*0.98) {
 			best, worse = t, 0
@@ -105,20 +89,17 @@ func (s *search) bestSet(line []*nodeState, many bool) bool {
 	if best.size == 0 || !s.try(line[:best.size], 0).fine {
 		return false
 	}
-	s.keep(line[:best.size], Move{Cause: Underutilized})
+	s.keep(line[:best.size], Underutilized)
 	return true
 }
 
 // packWell tries a set once more, with work spent on packing its new nodes, and makes it a move if that beats the best.
 func (s *search) packWell(line []*nodeState, size int, best trial) bool {
-	if s.polish <= 0 {
-		return false
-	}
 	t := s.try(line[:size], int64(size)*workPerNode)
 	if !t.fine || best.size > 0 && t.ratio >= best.ratio {
 		return false
 	}
-	s.keep(line[:size], Move{Cause: Underutilized})
+	s.keep(line[:size], Underutilized)
 	return true
 }
 
@@ -148,9 +129,6 @@ type trial struct {
 
 // try asks for the set, spending work on packing, and judges the answer.
 func (s *search) try(set []*nodeState, work int64) trial {
-	if work > 0 {
-		s.polish -= work
-	}
 	a := s.askWell(set, true, work)
 	old, _ := total(set)
 	return trial{size: len(set), newNodes: a.NewNodes, ratio: float64(a.Price) / float64(max(1, old)),
@@ -173,7 +151,7 @@ func (s *search) evaluateRest() {
 			s.tryAlone(n) // what it would have saved may be taken by others now
 			if n.reason.Code == "" {
 				s.ask([]*nodeState{n}, true)
-				s.keep([]*nodeState{n}, Move{Cause: Underutilized})
+				s.keep([]*nodeState{n}, Underutilized)
 			}
 		}
 	}

@@ -28,14 +28,18 @@ func Replace(p *Problem, cause Cause, due []string) *Decision {
 	}
 	q := withoutVirtual(p)
 	s := newSearch(q, pack.NewWhatIf(q.Cluster))
-	s.stats.Search, s.stats.Candidates = "roll", 0
+	s.stats.Candidates = 0
 	r := &rollout{search: s, cause: cause}
 	r.queue(due)
-	r.setTargets(false)
-	r.removeEmpty()
+	r.setTargets(func(n *nodeState) bool { return n.due && len(n.blocks) == 0 })
+	for _, n := range r.due {
+		if n.empty {
+			r.removeAlone(n)
+		}
+	}
 	r.takeTurns()
 	r.together()
-	return s.decisionAbout(r.due)
+	return s.decision(r.due)
 }
 
 // rollout is the search for places of the pods of nodes that have to go.
@@ -43,7 +47,6 @@ type rollout struct {
 	*search
 	cause Cause
 	due   []*nodeState // in order
-	isDue map[*nodeState]bool
 }
 
 const (
@@ -68,42 +71,18 @@ func isVirtual(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Vir
 
 // queue finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
 func (r *rollout) queue(due []string) {
-	r.isDue = map[*nodeState]bool{}
 	for _, name := range due {
 		n := r.named[name]
-		if n == nil || r.isDue[n] {
+		if n == nil || n.due {
 			continue
 		}
-		r.isDue[n] = true
+		n.due = true
 		r.due = append(r.due, n)
 		n.blocks = slices.DeleteFunc(n.blocks, func(b Reason) bool { return b.Code == PolicyForbids })
 		if len(n.blocks) == 0 {
 			r.stats.Candidates++
 		}
 	}
-}
-
-// setTargets orders the nodes that may take pods: the best used first, those that go soon anyway last. Nodes that are due
-// and may go are none of them, unless it is for want of others.
-func (r *rollout) setTargets(all bool) {
-	var targets []target
-	for id, n := range r.nodes {
-		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
-		if n != nil {
-			if r.isDue[n] {
-				if !all && len(n.blocks) == 0 {
-					continue
-				}
-				t.late = 2
-			} else if left := n.in.LifetimeLeft; left > 0 && left < r.p.Options.savingsHorizon() {
-				t.late = 1
-			}
-			t.usage = n.usage()
-		}
-		targets = append(targets, t)
-	}
-	r.targets = inOrder(targets)
-	r.w.SetTargets(r.targets)
 }
 
 // find asks where the pods of the nodes would go.
@@ -114,12 +93,6 @@ func (r *rollout) find(nodes ...*nodeState) pack.Answer {
 		rules.Work = int64(len(nodes)) * workPerNode
 	}
 	return r.answer(nodes, rules)
-}
-
-// giveUp lets the node go by the answer given last.
-func (r *rollout) giveUp(n *nodeState) {
-	n.tried = true
-	r.keep([]*nodeState{n}, Move{Cause: r.cause})
 }
 
 // mayBeReplaced reports whether the node may go now; if its pool's budget is what forbids it, that is noted.
@@ -134,27 +107,12 @@ func (r *rollout) mayBeReplaced(n *nodeState) bool {
 	return true
 }
 
-// removeEmpty lets nodes go that hold nothing that needs another place.
-func (r *rollout) removeEmpty() {
-	for _, n := range r.due {
-		if slices.ContainsFunc(n.src.Pods, pack.Movable) || !r.mayBeReplaced(n) {
-			continue
-		}
-		if a := r.find(n); a.Refusal == pack.Fine {
-			n.tried = true
-			r.keep([]*nodeState{n}, Move{Cause: r.cause, Why: "no pods need it"})
-		} else {
-			n.tried, n.reason = true, r.reasonOf([]*nodeState{n}, a)
-		}
-	}
-}
-
 // takeTurns goes through the pools in turn, as many nodes of each at a time as may go together.
 func (r *rollout) takeTurns() {
 	var pools []*poolState
 	lines := map[*poolState][]*nodeState{}
 	for _, n := range r.due {
-		if n.gone || n.tried || len(n.blocks) > 0 {
+		if n.empty || len(n.blocks) > 0 {
 			continue
 		}
 		if len(lines[n.pool]) == 0 {
@@ -183,19 +141,18 @@ func (r *rollout) turn(line []*nodeState) (rest []*nodeState) {
 		if !r.mayBeReplaced(n) {
 			continue
 		}
-		n.tried = true
 		switch a := r.find(n); {
 		case a.Refusal != pack.Fine:
 			n.reason = r.reasonOf([]*nodeState{n}, a)
 		case a.NewNodes == 0:
-			r.giveUp(n)
+			r.keep([]*nodeState{n}, r.cause)
 		default:
 			launching, alone, instances = append(launching, n), alone+a.Price, instances+a.NewNodes
 		}
 	}
 	if instances > 1 && len(launching) > 1 && r.allowed(launching, r.cause) {
 		if a := r.find(launching...); a.Refusal == pack.Fine && a.Price*100 < alone*(100-rollGain) {
-			r.keep(launching, Move{Cause: r.cause})
+			r.keep(launching, r.cause)
 			return line[len(set):]
 		}
 	}
@@ -210,11 +167,10 @@ func (r *rollout) removeAlone(n *nodeState) {
 	if !r.mayBeReplaced(n) {
 		return
 	}
-	if a := r.find(n); a.Refusal == pack.Fine {
-		n.reason = Reason{}
-		r.giveUp(n)
-	} else {
-		n.reason = r.reasonOf([]*nodeState{n}, a)
+	a := r.find(n)
+	n.reason = r.reasonOf([]*nodeState{n}, a)
+	if a.Refusal == pack.Fine {
+		r.keep([]*nodeState{n}, r.cause)
 	}
 }
 
@@ -227,7 +183,7 @@ func (r *rollout) together() {
 	if len(stuck) == 0 {
 		return
 	}
-	r.setTargets(true)
+	r.setTargets(func(*nodeState) bool { return false })
 	for _, n := range stuck {
 		r.removeAlone(n)
 	}

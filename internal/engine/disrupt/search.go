@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,37 +12,21 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
-// order is how a search goes through the nodes.
-type order int
-
-const (
-	// emptiestFirst goes by how little of a node's price its pods are worth.
-	emptiestFirst order = iota
-	// repacking plans for what is badly used as if nothing ran yet, and goes on by how little the others are used.
-	repacking
-)
-
-func (o order) String() string { return []string{"emptiest first", "anew"}[o] }
-
-// run makes the search. Nothing says that the searches before it found nothing: then it ends once what is its own finds
-// nothing either.
-func (s *search) run(o order, nothing bool) {
-	s.stats.Search = o.String()
-	s.chooseTargets(o)
-	s.polish = s.workFor(polishPerNode)
+// run makes the search. What is badly used is planned anew at its beginning, or else once the emptiest nodes have gone that may go
+// without: then nodes that would be cheaper to replace are not filled up before.
+func (s *search) run(anew bool) {
 	s.removeEmpty()
-	if o == repacking {
-		s.startRepacking()
-		if nothing && len(s.moves) == 0 {
-			return
-		}
+	if anew {
+		s.repack()
+	} else {
+		s.chooseTargets(false)
 	}
 	s.remove()
-	if nothing && len(s.moves) == 0 {
-		return
-	}
 	s.replace()
 	s.evaluateRest()
+	if !anew {
+		s.repack()
+	}
 }
 
 // usage is the share of the node's price that its pods are worth; above one when they could not be carried for less.
@@ -61,31 +44,12 @@ func (n *nodeState) ratio() float64 { return float64(n.price) / float64(n.cost) 
 // tooDear is the efficiency below which a node is better replaced than filled.
 const tooDear = 0.8
 
-// chooseTargets orders the nodes that may take pods: the best used first, those that expire soonest last.
-func (s *search) chooseTargets(o order) {
-	var targets []target
-	for id, n := range s.nodes {
-		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
-		if n != nil {
-			if n.empty && n.candidate() {
-				continue // it goes
-			}
-			if s.replaceable(n) && (o == emptiestFirst && n.efficiency() < tooDear || o == repacking && n.usage() < wellUsed) {
-				continue
-			}
-			t.usage = n.usage()
-			if len(n.blocks) > 0 {
-				t.usage++ // it stays, so that filling it is free
-			}
-			if left := n.in.LifetimeLeft; left > 0 && left < s.p.Options.savingsHorizon() {
-				t.late = 1
-			}
-		}
-		targets = append(targets, t)
-	}
-	s.targets = inOrder(targets)
-	s.w.SetTargets(s.targets)
-	clear(s.refusals)
+// chooseTargets lets nodes take pods that are not better removed or replaced: none that is badly used where all of those are
+// planned anew, and else none that is too dear.
+func (s *search) chooseTargets(anew bool) {
+	s.setTargets(func(n *nodeState) bool {
+		return n.empty && n.candidate() || s.replaceable(n) && (anew && n.usage() < wellUsed || !anew && n.efficiency() < tooDear)
+	})
 }
 
 // replaceable reports whether another new node might be launched in the node's place.
@@ -96,14 +60,9 @@ func (s *search) replaceable(n *nodeState) bool {
 // ask tries to let the nodes go.
 func (s *search) ask(nodes []*nodeState, launch bool) pack.Answer { return s.askWell(nodes, launch, 0) }
 
-// askWell is ask with work spent on packing new nodes well. What was refused is not asked again before something has changed:
-// sets that are grown from different starts, or in another order, are often the same.
+// askWell is ask with work spent on packing new nodes well.
 func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answer {
 	s.stats.Questions++
-	q := question(nodes, launch, work)
-	if a, known := s.refusals[q]; known {
-		return a
-	}
 	rules := pack.Rules{Launch: launch, Work: work, Certain: certainPercent, SpotToSpot: s.p.Options.SpotToSpot,
 		MinTypes: s.p.Options.minSpotTypes(), Keepable: map[string]catalog.MicroUSD{}}
 	for _, n := range nodes {
@@ -116,24 +75,7 @@ func (s *search) askWell(nodes []*nodeState, launch bool, work int64) pack.Answe
 	if len(nodes) > 1 {
 		rules.Saving = rules.Old * togetherPercent / 100
 	}
-	a := s.answer(nodes, rules)
-	if a.Refusal != pack.Fine {
-		s.refusals[q] = a
-	}
-	return a
-}
-
-// question is what makes a question another one, as things are.
-func question(nodes []*nodeState, launch bool, work int64) string {
-	b := make([]byte, 0, 2*len(nodes)+8)
-	for _, n := range nodes {
-		b = binary.AppendUvarint(b, uint64(n.id)+2)
-	}
-	b = append(b, 0)
-	if launch {
-		b = append(b, 1)
-	}
-	return string(binary.AppendUvarint(append(b, 0), uint64(work)))
+	return s.answer(nodes, rules)
 }
 
 // togetherPercent is how much of what they cost several nodes must save that are replaced together. While the new nodes
@@ -164,7 +106,7 @@ func (s *search) removeEmpty() {
 			n.reason = s.reasonOf(one, a)
 			continue
 		}
-		s.keep(one, Move{Cause: Empty, Why: "no pods need it"})
+		s.keep(one, Empty)
 	}
 }
 
@@ -186,7 +128,7 @@ func (s *search) remove() {
 			n.reason, n.tried = why, true
 			continue
 		}
-		s.keep(one, Move{Cause: Underutilized})
+		s.keep(one, Underutilized)
 	}
 }
 
@@ -267,11 +209,10 @@ func (s *search) preferred(saving catalog.MicroUSD) Reason {
 	return Reason{Code: SavesTooLittle, Want: s.amount(worth), Have: s.amount(saving), Detail: "its pods would lose what they prefer"}
 }
 
-// keep makes the answer that was given last a move.
-func (s *search) keep(nodes []*nodeState, move Move) {
+// keep makes the answer that was given last a move. Why it is made is worded last: Land changes where its pods go.
+func (s *search) keep(nodes []*nodeState, cause Cause) {
 	declined, _, _ := s.w.Declined()
 	moved := s.w.Keep()
-	move.NewNodes, move.Placements = moved.NewNodes, moved.Placements
 	best := catalog.MicroUSD(0)
 	for i := range moved.NewNodes {
 		best += moved.NewNodes[i].Price + s.p.Cluster.Options.Upkeep
@@ -281,30 +222,25 @@ func (s *search) keep(nodes []*nodeState, move Move) {
 			n.target = true
 		}
 	}
-	old, _ := total(nodes)
+	old, cost := total(nodes)
 	for i := range declined {
 		declined[i].Cost = max(0, old-best)
 	}
-	move.Declined = declined
-	s.record(nodes, move, best, moved.Worst)
-}
-
-func (s *search) record(nodes []*nodeState, move Move, best, worst catalog.MicroUSD) {
-	old, cost := total(nodes)
-	move.Old, move.Disruption, move.Saving, move.Certain = old, cost, old-best, old-worst
+	move := Move{Cause: cause, NewNodes: moved.NewNodes, Placements: moved.Placements, Declined: declined,
+		Old: old, Saving: old - best, Certain: old - moved.Worst, Disruption: cost}
 	for _, n := range nodes {
 		move.Nodes = append(move.Nodes, n.src.Name)
 	}
 	slices.Sort(move.Nodes)
-	if move.Why == "" {
-		move.Why = why(&move)
-	}
 	s.spend(nodes)
-	clear(s.refusals)
 	s.moves = append(s.moves, move)
 }
 
+// why is the reason for a move.
 func why(m *Move) string {
+	if len(m.Placements)+len(m.NewNodes) == 0 {
+		return "no pods need it"
+	}
 	kept, launched := 0, 0
 	for _, pl := range m.Placements {
 		kept += len(pl.Pods)

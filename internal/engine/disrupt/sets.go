@@ -2,17 +2,18 @@ package disrupt
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // growAll grows sets from all nodes together, pool by pool and then across pools.
 func (s *search) growAll() {
-	s.number()
-	s.deadEnds = map[string]bool{}
-	s.polish = s.workFor(polishPerNode)
+	for _, n := range s.managed() {
+		n.kind = s.kindOf(n)
+	}
 	s.growSets(s.starts(byPool))
 	if len(s.pools) > 1 {
-		s.polish = s.workFor(polishPerNode)
 		s.growSets(s.starts(byUsage))
 	}
 	if s.grew {
@@ -22,9 +23,23 @@ func (s *search) growAll() {
 
 func byPool(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), byUsage(a, b)) }
 
-// byUsage puts first what saves the largest part of its price at most, of those what saves most, and likes together.
+// byUsage puts first what saves the largest part of its price at most, and of those what saves most.
 func byUsage(a, b *nodeState) int {
-	return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.savable(), a.savable()), cmp.Compare(a.kind, b.kind), byName(a, b))
+	return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.savable(), a.savable()), byName(a, b))
+}
+
+// kindOf is the same for nodes of which letting one go comes to the same as letting another go: same new node, same pods, as far as
+// a scheduler can tell. Labels of new nodes beyond zone and capacity type are left out.
+func (s *search) kindOf(n *nodeState) string {
+	kind := []string{n.src.Pool, n.src.Zone, n.src.CapacityType, n.src.InstanceType, fmt.Sprint(n.price, n.cost, s.p.Options.lifetime(*n.in))}
+	var classes []string
+	for _, pod := range n.src.Pods {
+		if pod.Class != nil {
+			classes = append(classes, pod.Class.ID)
+		}
+	}
+	slices.Sort(classes)
+	return strings.Join(append(kind, classes...), "|")
 }
 
 // starts are the nodes that may go in sets, in the order.
@@ -40,11 +55,12 @@ func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
 }
 
 // growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until so
-// many in a row have led nowhere. Starts whose sets are of the same kinds as those of one that led nowhere are passed over.
+// many in a row have led nowhere. A start is passed over whose line is alike the last one that led nowhere.
 func (s *search) growSets(nodes []*nodeState) {
 	patience := max(patience, len(nodes)/turns)
 	left := patience
 	i := s.p.Options.Start
+	var deadEnd []*nodeState
 	for i < len(nodes) && !s.ended() {
 		n := nodes[i]
 		if !n.candidate() || n.usage() > 1-promising {
@@ -52,18 +68,16 @@ func (s *search) growSets(nodes []*nodeState) {
 			continue
 		}
 		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
-		kinds := kindsOf(line)
 		switch {
-		case s.deadEnds[kinds], s.onlySpot(line):
+		case s.onlySpot(line), slices.EqualFunc(line, deadEnd, func(a, b *nodeState) bool { return a.kind == b.kind }):
 			i++
 		case left == 0:
 			s.abandon(i)
 			return
-		case s.bestSet(line, len(nodes) > 250):
-			left, s.grew = patience, true
-			clear(s.deadEnds)
+		case s.bestSet(line):
+			left, deadEnd, s.grew = patience, nil, true
 		default:
-			s.deadEnds[kinds] = true
+			deadEnd = line
 			i++
 			left--
 		}

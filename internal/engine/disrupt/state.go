@@ -21,25 +21,17 @@ type search struct {
 	named map[string]*nodeState
 	pools map[string]*poolState
 	moves []Move
-	// targets are the nodes that may take pods, in the order in which they are filled.
-	targets []int
-	// refusals are the answers to what was asked in vain, as things are now.
-	refusals map[string]pack.Answer
-	stats    Stats
-	limit    int64
+	rolls bool
+	stats Stats
+	limit int64
 	// worked is what was worked before the search began.
 	worked int64
-	// polish is the work that may still be spent on packing new nodes well.
-	polish int64
 	// moved says whether spot prices have moved lately; nil until somebody asks.
 	moved *bool
-	// numbered says that the nodes have their kinds; deadEnds are the kinds of lines of nodes of which no set saves anything, as
-	// things are now; grew says that a set was grown; next is where the next decision begins, see Decision.Next.
-	numbered bool
-	deadEnds map[string]bool
-	grew     bool
-	next     int
-	scores   []Score
+	// grew says that a set was grown; next is where the next decision begins, see Decision.Next.
+	grew   bool
+	next   int
+	scores []Score
 }
 
 // nodeState is a managed node in the course of a search.
@@ -56,6 +48,7 @@ type nodeState struct {
 	floor, potential catalog.MicroUSD
 
 	gone   bool
+	due    bool // it has to be replaced, see Replace
 	target bool // pods were moved to it
 	// blocks are why it is no candidate, reason and saves what was found when it was tried.
 	blocks  []Reason
@@ -65,8 +58,7 @@ type nodeState struct {
 	movable bool
 	// broken says that a question about the node could not be answered.
 	broken bool
-	// kind is the same for nodes that are alike; see number.
-	kind int
+	kind   string // see kindOf
 }
 
 type poolState struct {
@@ -76,7 +68,7 @@ type poolState struct {
 }
 
 func newSearch(p *Problem, w *pack.WhatIf) *search {
-	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work(), refusals: map[string]pack.Answer{}}
+	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
 	for _, pool := range p.Pools {
 		own := &poolState{Pool: pool}
 		own.Allowed = map[Cause]int{}

@@ -12,14 +12,35 @@ type target struct {
 	usage float64
 }
 
-// inOrder are the nodes in the order in which they are filled: what stays before what goes, the best used first.
-func inOrder(targets []target) []int {
+// setTargets orders the nodes that may take pods: those that stay first, then those that expire soon, then those that are due to be
+// replaced; of each the best used first. Nodes for which goes holds take none.
+func (s *search) setTargets(goes func(*nodeState) bool) {
+	var targets []target
+	for id, n := range s.nodes {
+		t := target{id: id, usage: 2} // nodes that are not managed stay anyway
+		if n != nil {
+			if goes(n) {
+				continue
+			}
+			t.usage = n.usage()
+			if len(n.blocks) > 0 {
+				t.usage++ // it stays, so that filling it is free
+			}
+			switch left := n.in.LifetimeLeft; {
+			case n.due:
+				t.late = 2
+			case left > 0 && left < s.p.Options.savingsHorizon():
+				t.late = 1
+			}
+		}
+		targets = append(targets, t)
+	}
 	slices.SortFunc(targets, func(a, b target) int {
 		return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(b.usage, a.usage), cmp.Compare(a.id, b.id))
 	})
-	ids := make([]int, len(targets))
+	order := make([]int, len(targets))
 	for i, t := range targets {
-		ids[i] = t.id
+		order[i] = t.id
 	}
-	return ids
+	s.w.SetTargets(order)
 }

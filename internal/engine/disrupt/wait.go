@@ -51,7 +51,7 @@ func (d *Decision) setWaits(o *Options) {
 	}
 }
 
-// stays is the usage from which a node that takes pods is held to stay in any case.
+// keptUsage is the usage from which a node that takes pods is held to stay in any case.
 const keptUsage = 0.5
 
 // underutilizedTargets are the nodes that take pods of moves and are used so little that they may soon be the ones to go.
@@ -91,15 +91,6 @@ func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
 	}
 }
 
-// Spent is what a move is held to cost.
-func (o *Options) Spent(m *Move) catalog.MicroUSD {
-	spent := catalog.MicroUSD(float64(o.PodPrice) * float64(m.Disruption) / unit)
-	for i := range m.NewNodes {
-		spent += o.starting(1, m.NewNodes[i].Price)
-	}
-	return spent
-}
-
 // starting is the least that it is held to cost to start so many new nodes of a price per hour together.
 func (o *Options) starting(instances int, price catalog.MicroUSD) catalog.MicroUSD {
 	return max(o.NodePrice*catalog.MicroUSD(instances), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
@@ -107,7 +98,11 @@ func (o *Options) starting(instances int, price catalog.MicroUSD) catalog.MicroU
 
 // Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.
 func (o *Options) Payback(m *Move) time.Duration {
-	return lasts(o.Spent(m), m.Saving)
+	spent := catalog.MicroUSD(float64(o.PodPrice) * float64(m.Disruption) / unit)
+	for i := range m.NewNodes {
+		spent += o.starting(1, m.NewNodes[i].Price)
+	}
+	return lasts(spent, m.Saving)
 }
 
 // lasts is how long it takes to save so much at so much per hour; a year at most.
