@@ -2,11 +2,9 @@ package app
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,7 +59,7 @@ func (d *deps) nodePools(ctx context.Context) ([]karpv1.NodePool, error) {
 // providerOptions are those of every provider, whether it launches or only reads.
 //
 // Errors: those of clusterUID.
-func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (aws.Options, error) {
+func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca func() string, log *slog.Logger) (aws.Options, error) {
 	uid, err := clusterUID(ctx, reader, log)
 	if err != nil {
 		return aws.Options{}, err
@@ -98,21 +96,6 @@ func warmProvider(ctx context.Context, to *session.Session, o aws.Options) (*aws
 		return nil, fmt.Errorf("reading the region's instance types: %w", err)
 	}
 	return provider, nil
-}
-
-// caBundle is what instances trust the API server by: the setting, or what this process trusts it by.
-func caBundle(s settings.Settings, config *rest.Config) (string, error) {
-	if s.ClusterCABundle != "" {
-		return s.ClusterCABundle, nil
-	}
-	pem := config.CAData
-	if len(pem) == 0 && config.CAFile != "" {
-		var err error
-		if pem, err = os.ReadFile(config.CAFile); err != nil {
-			return "", fmt.Errorf("reading the cluster's certificate authority (or set CLUSTER_CA_BUNDLE): %w", err)
-		}
-	}
-	return base64.StdEncoding.EncodeToString(pem), nil
 }
 
 // dnsIP is the address of the cluster's DNS service; without one the images choose.

@@ -46,8 +46,8 @@ type Options struct {
 	ClusterUID string
 	// ClusterEndpoint is the URL of the API server as nodes reach it; empty asks EKS.
 	ClusterEndpoint string
-	// ClusterCABundle is base64 of PEM.
-	ClusterCABundle string
+	// ClusterCABundle gives what instances trust the API server by, base64 of PEM; nil for nothing.
+	ClusterCABundle func() string
 	// ClusterDNSIP is the address of the cluster's DNS service; empty leaves it to the images.
 	ClusterDNSIP string
 	// KubernetesVersion gives the API server's minor version, such as "1.36". nil asks EKS.
@@ -211,6 +211,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.UserData == nil {
 		o.UserData = func(string, int) {}
+	}
+	if o.ClusterCABundle == nil {
+		o.ClusterCABundle = func() string { return "" }
 	}
 	if o.PodNetwork == nil {
 		o.PodNetwork = func() podnetwork.Settings { return podnetwork.Settings{} }

@@ -79,7 +79,7 @@ func newCountedProvider(t *testing.T, s *awssim.Server, edit func(*aws.Options))
 		t.Fatal(err)
 	}
 	o := aws.Options{
-		ClusterName: s.World.ClusterName(), ClusterDNSIP: "10.100.0.10", ClusterCABundle: "Q0E=",
+		ClusterName: s.World.ClusterName(), ClusterDNSIP: "10.100.0.10", ClusterCABundle: func() string { return "Q0E=" },
 		InterruptionQueue: s.World.ClusterName(), ReservedCapacity: true, Settle: settle,
 		SubnetRefreshInterval: time.Nanosecond, AMIRefreshInterval: time.Nanosecond,
 		KubernetesVersion: nil,
