@@ -65,7 +65,7 @@ func providerOptions(ctx context.Context, s settings.Settings, config *rest.Conf
 		return aws.Options{}, err
 	}
 	o := aws.Options{
-		ClusterName: s.ClusterName, ClusterUID: uid, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
+		ClusterName: s.ClusterName, ClusterUID: uid, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(reader),
 		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: memoryOverhead(s), ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
 	}
@@ -98,17 +98,15 @@ func warmProvider(ctx context.Context, to *session.Session, o aws.Options) (*aws
 	return provider, nil
 }
 
-// dnsIP is the address of the cluster's DNS service; without one the images choose.
-func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
-	svc := &corev1.Service{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc)
-	if err != nil {
-		if !apierrors.IsNotFound(err) {
-			log.Warn("could not read the service kube-system/kube-dns; instances use their image's default DNS address", "error", err)
+// dnsIP gives the address of the cluster's DNS service, empty where it has none.
+func dnsIP(reader client.Reader) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		svc := &corev1.Service{}
+		if err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("reading the service kube-system/kube-dns: %w", err)
 		}
-		return ""
+		return svc.Spec.ClusterIP, nil
 	}
-	return svc.Spec.ClusterIP
 }
 
 // clusterUID tells this cluster from others of the same name; where it may not be read they are not told apart.

@@ -48,8 +48,8 @@ type Options struct {
 	ClusterEndpoint string
 	// ClusterCABundle gives what instances trust the API server by, base64 of PEM; nil for nothing.
 	ClusterCABundle func() string
-	// ClusterDNSIP is the address of the cluster's DNS service; empty leaves it to the images.
-	ClusterDNSIP string
+	// ClusterDNSIP gives the address of the cluster's DNS service; without one, after a failure, and where it is nil, the images choose.
+	ClusterDNSIP func(context.Context) (string, error)
 	// KubernetesVersion gives the API server's minor version, such as "1.36". nil asks EKS.
 	KubernetesVersion func(context.Context) (string, error)
 
@@ -128,6 +128,7 @@ type Provider struct {
 
 	cluster remembered[*clusterFacts]
 	version remembered[string]
+	dns     remembered[string]
 	warm    remembered[struct{}] // whether types and prices were read once
 
 	account atomic.Pointer[string] // as the credentials of the first call tell it
@@ -214,6 +215,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.ClusterCABundle == nil {
 		o.ClusterCABundle = func() string { return "" }
+	}
+	if o.ClusterDNSIP == nil {
+		o.ClusterDNSIP = func(context.Context) (string, error) { return "", nil }
 	}
 	if o.PodNetwork == nil {
 		o.PodNetwork = func() podnetwork.Settings { return podnetwork.Settings{} }
