@@ -304,6 +304,7 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	}
 	n.Recorder.Event(node, corev1.EventTypeNormal, events.Finalized, "Finalized "+karpv1.TerminationFinalizer)
 	n.forget(node.Name)
+	n.asks.forget(node.Spec.ProviderID)
 	pool := node.Labels[karpv1.NodePoolLabelKey]
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()
 	n.Metrics.NodesTermination.WithLabelValues(pool).Observe(n.Clock.Since(node.DeletionTimestamp.Time).Seconds())
