@@ -303,7 +303,11 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	if err := p.heldBack("reading", providerID); err != nil {
 		return nil, p.unlessEnded(ctx, id, err)
 	}
-	return p.inventory.Get(ctx, id)
+	m, err := p.inventory.Get(ctx, id)
+	if cloud.IsNotFound(err) {
+		p.held.Ended(id)
+	}
+	return m, err
 }
 
 // List implements cloud.Provider.
