@@ -42,7 +42,7 @@ type deps struct {
 	synced   func() bool    // whether the first lists are in the cache
 	applier  *apply.Applier // one for all, so that all that launch instances count what the others launched
 	overlays *overlay.Store // NodeOverlays in use; nil without the feature gate
-	ca       string         // what instances trust the API server by
+	ca       func() string  // what instances trust the API server by
 	provider *aws.Provider  // it asks AWS for nothing before it is started
 	gate     *gate          // the same, which holds launches back at the start
 	shop     *static.Shop   // chooses instances for static NodePools; nil without the feature gate
@@ -82,7 +82,7 @@ func newDeps(ctx context.Context, s surroundings, provide func(context.Context, 
 	if d.FeatureGates.NodeOverlay {
 		d.overlays = overlay.New()
 	}
-	if d.ca, err = caBundle(d.Settings, d.config); err != nil {
+	if d.ca, err = caBundle(d.Settings, d.config, d.log); err != nil {
 		return nil, err
 	}
 	if d.provider, err = provide(ctx, d); err != nil {

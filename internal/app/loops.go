@@ -120,7 +120,7 @@ func (d *deps) loops(ctx context.Context) error {
 		(&nodepool.Controller{Client: d.GetClient(), State: d.cache, Synced: d.synced, Metrics: d.metrics, Log: d.logger("nodepool"), Clock: d.clock(), Health: health, Types: d.cloud("nodepool")}).Register(d.Manager),
 		(&nodeclass.Controller{
 			Client: d.GetClient(), Cloud: d.cloud("nodeclass"), Recorder: d.events, Metrics: d.metrics, Log: d.logger("nodeclass"), Clock: d.clock(), ReservedCapacity: d.FeatureGates.ReservedCapacity,
-			Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(d.ca) }, HashVersion: awsv1.EC2NodeClassHashVersion,
+			Hash: func(class *awsv1.EC2NodeClass) string { return class.Hash(d.ca()) }, HashVersion: awsv1.EC2NodeClassHashVersion,
 		}).Register(d.Manager),
 		changes.Watch(ctx, d.GetCache()),
 		d.stateMetrics(ctx),

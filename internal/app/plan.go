@@ -47,7 +47,7 @@ func Foresee(ctx context.Context, config *rest.Config, s settings.Settings, to s
 	if err != nil {
 		return nil, err
 	}
-	ca, err := caBundle(s, config)
+	ca, err := caBundle(s, config, log)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func PackOptions(s settings.Settings) pack.Options {
 }
 
 // readingProvider is a provider that changes nothing, ready to be asked.
-func readingProvider(ctx context.Context, to *session.Session, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (*aws.Provider, error) {
+func readingProvider(ctx context.Context, to *session.Session, s settings.Settings, config *rest.Config, reader client.Reader, ca func() string, log *slog.Logger) (*aws.Provider, error) {
 	o, err := providerOptions(ctx, s, config, reader, ca, log)
 	if err != nil {
 		return nil, err

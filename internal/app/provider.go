@@ -2,11 +2,9 @@ package app
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,13 +59,13 @@ func (d *deps) nodePools(ctx context.Context) ([]karpv1.NodePool, error) {
 // providerOptions are those of every provider, whether it launches or only reads.
 //
 // Errors: those of clusterUID.
-func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca string, log *slog.Logger) (aws.Options, error) {
+func providerOptions(ctx context.Context, s settings.Settings, config *rest.Config, reader client.Reader, ca func() string, log *slog.Logger) (aws.Options, error) {
 	uid, err := clusterUID(ctx, reader, log)
 	if err != nil {
 		return aws.Options{}, err
 	}
 	o := aws.Options{
-		ClusterName: s.ClusterName, ClusterUID: uid, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(ctx, reader, log),
+		ClusterName: s.ClusterName, ClusterUID: uid, ClusterEndpoint: s.ClusterEndpoint, ClusterCABundle: ca, ClusterDNSIP: dnsIP(reader),
 		IsolatedVPC: s.IsolatedVPC, MemoryOverhead: memoryOverhead(s), ReservedENIs: s.ReservedENIs, LaunchPriceBound: s.LaunchPriceBound, ReservedCapacity: s.FeatureGates.ReservedCapacity,
 		AMIRefreshInterval: s.AMIRefreshInterval, SubnetRefreshInterval: s.SubnetRefreshInterval, PriceFile: s.PriceFile, Logger: log,
 	}
@@ -100,32 +98,15 @@ func warmProvider(ctx context.Context, to *session.Session, o aws.Options) (*aws
 	return provider, nil
 }
 
-// caBundle is what instances trust the API server by: the setting, or what this process trusts it by.
-func caBundle(s settings.Settings, config *rest.Config) (string, error) {
-	if s.ClusterCABundle != "" {
-		return s.ClusterCABundle, nil
-	}
-	pem := config.CAData
-	if len(pem) == 0 && config.CAFile != "" {
-		var err error
-		if pem, err = os.ReadFile(config.CAFile); err != nil {
-			return "", fmt.Errorf("reading the cluster's certificate authority (or set CLUSTER_CA_BUNDLE): %w", err)
+// dnsIP gives the address of the cluster's DNS service, empty where it has none.
+func dnsIP(reader client.Reader) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		svc := &corev1.Service{}
+		if err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("reading the service kube-system/kube-dns: %w", err)
 		}
+		return svc.Spec.ClusterIP, nil
 	}
-	return base64.StdEncoding.EncodeToString(pem), nil
-}
-
-// dnsIP is the address of the cluster's DNS service; without one the images choose.
-func dnsIP(ctx context.Context, reader client.Reader, log *slog.Logger) string {
-	svc := &corev1.Service{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: "kube-system", Name: "kube-dns"}, svc)
-	if err != nil {
-		if !apierrors.IsNotFound(err) {
-			log.Warn("could not read the service kube-system/kube-dns; instances use their image's default DNS address", "error", err)
-		}
-		return ""
-	}
-	return svc.Spec.ClusterIP
 }
 
 // clusterUID tells this cluster from others of the same name; where it may not be read they are not told apart.

@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func TestNetworkFieldsReachTheInstance(t *testing.T) {
 			}
 			p := newProvider(t, s, func(o *aws.Options) {
 				if c.ipv6 {
-					o.ClusterDNSIP = "fd00:ec2::a"
+					o.ClusterDNSIP = func(context.Context) (string, error) { return "fd00:ec2::a", nil }
 				}
 			})
 			ready(t, p)

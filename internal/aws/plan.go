@@ -316,7 +316,7 @@ func (p *Provider) templateInput(class *awsv1.EC2NodeClass, cluster userdata.Clu
 // can't do without is an error.
 func (p *Provider) clusterInput(ctx context.Context, class *awsv1.EC2NodeClass) (userdata.Cluster, error) {
 	out := userdata.Cluster{
-		Name: p.opts.ClusterName, Endpoint: p.opts.ClusterEndpoint, CABundle: p.opts.ClusterCABundle, DNSIP: p.opts.ClusterDNSIP,
+		Name: p.opts.ClusterName, Endpoint: p.opts.ClusterEndpoint, CABundle: p.opts.ClusterCABundle(), DNSIP: p.dnsIP(ctx),
 	}
 	// Interfaces need IPv6 addresses whatever the family is. The address of the DNS service says so without asking EKS.
 	dns, _ := netip.ParseAddr(out.DNSIP)

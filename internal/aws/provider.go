@@ -46,10 +46,10 @@ type Options struct {
 	ClusterUID string
 	// ClusterEndpoint is the URL of the API server as nodes reach it; empty asks EKS.
 	ClusterEndpoint string
-	// ClusterCABundle is base64 of PEM.
-	ClusterCABundle string
-	// ClusterDNSIP is the address of the cluster's DNS service; empty leaves it to the images.
-	ClusterDNSIP string
+	// ClusterCABundle gives what instances trust the API server by, base64 of PEM; nil for nothing.
+	ClusterCABundle func() string
+	// ClusterDNSIP gives the address of the cluster's DNS service; without one, after a failure, and where it is nil, the images choose.
+	ClusterDNSIP func(context.Context) (string, error)
 	// KubernetesVersion gives the API server's minor version, such as "1.36". nil asks EKS.
 	KubernetesVersion func(context.Context) (string, error)
 
@@ -128,6 +128,7 @@ type Provider struct {
 
 	cluster remembered[*clusterFacts]
 	version remembered[string]
+	dns     remembered[string]
 	warm    remembered[struct{}] // whether types and prices were read once
 
 	account atomic.Pointer[string] // as the credentials of the first call tell it
@@ -211,6 +212,12 @@ func (o *Options) setDefaults() {
 	}
 	if o.UserData == nil {
 		o.UserData = func(string, int) {}
+	}
+	if o.ClusterCABundle == nil {
+		o.ClusterCABundle = func() string { return "" }
+	}
+	if o.ClusterDNSIP == nil {
+		o.ClusterDNSIP = func(context.Context) (string, error) { return "", nil }
 	}
 	if o.PodNetwork == nil {
 		o.PodNetwork = func() podnetwork.Settings { return podnetwork.Settings{} }
@@ -296,7 +303,11 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloud.Instance,
 	if err := p.heldBack("reading", providerID); err != nil {
 		return nil, p.unlessEnded(ctx, id, err)
 	}
-	return p.inventory.Get(ctx, id)
+	m, err := p.inventory.Get(ctx, id)
+	if cloud.IsNotFound(err) {
+		p.held.Ended(id)
+	}
+	return m, err
 }
 
 // List implements cloud.Provider.

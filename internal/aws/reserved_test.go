@@ -103,15 +103,13 @@ func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
 	if len(offers) != 1 || offers[0].Reservable != 2 || !offers[0].Available || offers[0].Price < 1 || offers[0].ReservationID != "cr-0a" {
 		t.Fatalf("offered: %+v", offers)
 	}
-	var first *cloud.Instance
+	var first, second *cloud.Instance
 	for n := range 2 {
 		m, err := h.launch(n, anyCapacity...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 {
-			first = m
-		}
+		first, second = second, m
 		for key, want := range map[string]string{
 			karpv1.CapacityTypeLabelKey: "reserved", awsv1.LabelCapacityReservationID: "cr-0a", awsv1.LabelCapacityReservationType: "default",
 			awsv1.LabelCapacityReservationInterruptible: "false", corev1.LabelInstanceTypeStable: "m5.large",
@@ -144,8 +142,22 @@ func TestAReservationIsUsedFirstAndThenWhatIsSold(t *testing.T) {
 	if o := h.offered("m5.large")[0]; o.Reservable != 1 || !o.Available {
 		t.Errorf("after one has ended: %+v", o)
 	}
+	// So does one whose end is seen by who only reads it.
+	if err := h.p.Terminate(h.Context(), second.ProviderID); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := h.p.Get(h.Context(), second.ProviderID); cloud.IsNotFound(err) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if o := h.offered("m5.large")[0]; o.Reservable != 2 {
+		t.Errorf("after both have ended: %+v", o)
+	}
 	h.resolve()
-	if o := h.offered("m5.large")[0]; o.Reservable != 1 {
+	if o := h.offered("m5.large")[0]; o.Reservable != 2 {
 		t.Errorf("after EC2 was asked: %+v", o)
 	}
 }

@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -79,7 +80,7 @@ func newCountedProvider(t *testing.T, s *awssim.Server, edit func(*aws.Options))
 		t.Fatal(err)
 	}
 	o := aws.Options{
-		ClusterName: s.World.ClusterName(), ClusterDNSIP: "10.100.0.10", ClusterCABundle: "Q0E=",
+		ClusterName: s.World.ClusterName(), ClusterDNSIP: func(context.Context) (string, error) { return "10.100.0.10", nil }, ClusterCABundle: func() string { return "Q0E=" },
 		InterruptionQueue: s.World.ClusterName(), ReservedCapacity: true, Settle: settle,
 		SubnetRefreshInterval: time.Nanosecond, AMIRefreshInterval: time.Nanosecond,
 		KubernetesVersion: nil,

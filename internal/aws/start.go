@@ -24,7 +24,7 @@ const (
 	warmTimeout = time.Minute
 	// forever is an age that nothing reaches.
 	forever = 1<<63 - 1
-	// versionAge is how long the cluster's version is believed, clusterAge how long EKS's record. clusterPause is how long
+	// versionAge is how long the cluster's version and the address of its DNS service are believed, clusterAge how long EKS's record. clusterPause is how long
 	// who knows them is left alone after a failure, while there is an older answer, clusterSoon while there is none.
 	versionAge   = 5 * time.Minute
 	clusterAge   = 10 * time.Minute
@@ -117,6 +117,15 @@ func (p *Provider) kubernetesVersion(ctx context.Context) (string, error) {
 		v, err := ask(ctx)
 		return minorVersion(v), err
 	})
+}
+
+// dnsIP is the address of the cluster's DNS service, empty where it is not known.
+func (p *Provider) dnsIP(ctx context.Context) string {
+	ip, err := p.dns.get(ctx, p.now, patience{versionAge, clusterPause, clusterSoon}, p.opts.ClusterDNSIP)
+	if err != nil {
+		p.log.Warn("the address of the cluster's DNS service can't be read; instances use their image's default until it can", "error", err)
+	}
+	return ip
 }
 
 func (p *Provider) versionFromEKS(ctx context.Context) (string, error) {

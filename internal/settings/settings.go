@@ -194,7 +194,7 @@ func table() []setting {
 		{flag: "scheduler-config", help: "topology spread constraints of pods that have none, YAML or JSON: a KubeSchedulerConfiguration, or the arguments of its PodTopologySpread plug-in alone", value: str(func(s *Settings) *string { return &s.SchedulerConfig })},
 		{flag: "cluster-name", help: "name of the EKS cluster; required", value: textBy(clusterNamePattern, clusterName)},
 		{flag: "cluster-endpoint", help: "URL of the Kubernetes API as nodes reach it; default: asked of EKS", value: textBy(endpointPattern, endpoint)},
-		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection", value: textBy(base64Pattern, caBundle)},
+		{flag: "cluster-ca-bundle", help: "certificate authority of the Kubernetes API, base64; default: the one of the controller's own connection, read again each minute where it is a file", value: textBy(base64Pattern, caBundle)},
 		{flag: "isolated-vpc", def: "false", isBool: true, help: "use no service without a VPC endpoint (prices, IAM)", value: boolean(func(s *Settings) *bool { return &s.IsolatedVPC })},
 		{flag: "eks-control-plane", def: "false", isBool: true, help: "ask EKS, not the API server, for the Kubernetes version", value: boolean(func(s *Settings) *bool { return &s.EKSControlPlane })},
 		{flag: "vm-memory-overhead-percent", def: "0.075", help: "share of an instance's memory that the guest does not see; the default holds for types without a measured figure only, any other value for all types", value: shareBy(overheadPercent)},

@@ -83,6 +83,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	class := &awsv1.EC2NodeClass{}
 	if err := c.Client.Get(ctx, req.NamespacedName, class); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.Metrics.Forget("nodeclass", req.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !class.DeletionTimestamp.IsZero() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -348,8 +349,14 @@ func TestAClassGoesAfterItsLastClaim(t *testing.T) {
 	if h.cloud.released != 2 {
 		t.Errorf("it was released %d times", h.cloud.released)
 	}
+	for _, class := range []string{"default", "other"} {
+		h.Metrics.AWS.UserDataBytes.WithLabelValues(class).Set(1)
+	}
 	if _, err := h.look(); err != nil {
 		t.Errorf("a class that is gone: %v", err)
+	}
+	if n := testutil.CollectAndCount(h.Metrics.AWS.UserDataBytes); n != 1 {
+		t.Errorf("%d classes have a size of user data, want 1", n)
 	}
 }
 

@@ -204,6 +204,8 @@ func (c *Controller) restamp(ctx context.Context, claim *karpv1.NodeClaim, hash 
 	return nil
 }
 
+// forget drops what is known of a pool that is gone. Its series stay until its last node has gone, for what its nodes still count; the
+// pool is reconciled again then.
 func (c *Controller) forget(pool string) {
 	delete(c.verdicts, pool)
 	if c.Health != nil {
@@ -211,6 +213,9 @@ func (c *Controller) forget(pool string) {
 	}
 	c.show(c.Metrics.NodePoolLimit, pool, nil)
 	c.show(c.Metrics.NodePoolUsage, pool, nil)
+	if _, nodes := c.State.PoolUsage(pool); nodes == 0 {
+		c.Metrics.Forget("nodepool", pool)
+	}
 }
 
 // show gives the pool's series of a gauge the amounts of list, and takes away those of resources that are not in it any more.

@@ -85,6 +85,11 @@ func TestAPassListsNothingAndShowsTheLimitsThatThereAre(t *testing.T) {
 	if n := testutil.CollectAndCount(metrics.NodePoolLimit); n != 1 || testutil.ToFloat64(metrics.NodePoolLimit.WithLabelValues("memory", "p")) == 0 {
 		t.Errorf("%d limits are shown after one was taken away, want that of memory alone", n)
 	}
+	for _, name := range []string{"p", "other"} {
+		metrics.NodesTerminated.WithLabelValues(name, "a").Inc()
+		metrics.NodesLifetime.WithLabelValues(name).Observe(1)
+		metrics.NodesTermination.WithLabelValues(name).Observe(1)
+	}
 	if err := api.Delete(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +97,21 @@ func TestAPassListsNothingAndShowsTheLimitsThatThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := testutil.CollectAndCount(metrics.NodePoolLimit) + testutil.CollectAndCount(metrics.NodePoolUsage); n != 0 {
-		t.Errorf("%d series are left of a pool that is gone", n)
+		t.Errorf("%d series of limits and usage are left of a pool that is gone", n)
+	}
+	if n := testutil.CollectAndCount(metrics.NodesTerminated); n != 2 {
+		t.Errorf("%d pools have a count of nodes that were terminated while nodes of both are there, want 2", n)
+	}
+	for i := range 1000 {
+		name := fmt.Sprintf("c%03d", i)
+		state.RemoveClaim(&karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
+	}
+	if _, err := c.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(pool)}); err != nil {
+		t.Fatal(err)
+	}
+	for name, vector := range map[string]prometheus.Collector{"counter": metrics.NodesTerminated, "histogram": metrics.NodesLifetime, "summary": metrics.NodesTermination} {
+		if n := testutil.CollectAndCount(vector); n != 1 {
+			t.Errorf("a %s has series of %d pools once the last node of one that is gone has gone, want that of the other alone", name, n)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -123,7 +124,7 @@ func TestNothingIsKnownOfAPoolThatIsGone(t *testing.T) {
 		h.write(pool, time.Now)
 		h.Registered(&karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "NodePool", Name: name, UID: types.UID("told-" + name)}}}}, true)
 	}
-	c := &Controller{Metrics: obs.NewMetrics(prometheus.NewRegistry()), Health: h}
+	c := &Controller{State: cache.New(cache.Options{}), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Health: h}
 	c.forget("gone")
 	if len(h.pools) != 2 || h.pools["written-stays"] == nil || h.pools["told-stays"] == nil {
 		t.Errorf("kept: %v", h.pools)

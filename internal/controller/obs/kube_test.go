@@ -67,7 +67,7 @@ func TestRequestsToKubernetesAreCounted(t *testing.T) {
 
 func TestADecisionThatRunsIsSeen(t *testing.T) {
 	now := time.Unix(1000, 0)
-	w := work(table{prometheus.NewRegistry()})
+	w := work(table{prometheus.NewRegistry(), new([]vector)})
 	w.now = func() time.Time { return now }
 	end := w.Begin("provisioner")
 	now = now.Add(3 * time.Second)

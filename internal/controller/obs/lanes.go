@@ -41,6 +41,11 @@ type lane struct {
 // would not be told of the interruption that ends it.
 const objectBurst, objectQPS = 250, 1
 
+// laneRemembers is how many events a lane remembers, so that one that comes again is counted on the event that is there: all lanes
+// together as many as client-go by itself, 4,096 in each of three caches. With as many for each lane, 80,000 events took 156 MiB of
+// heap, in place of 11 MiB; that measurement would move it.
+const laneRemembers = 4096 / lanes
+
 // NewLanes makes lanes to sink for a component. They end with Stop.
 func NewLanes(sink record.EventSink, scheme *runtime.Scheme, component string) *Lanes {
 	return &Lanes{sink: sink, scheme: scheme, component: component}
@@ -86,7 +91,7 @@ func (l *Lanes) lane(object runtime.Object) record.EventRecorder {
 	}
 	of := &l.of[hash.Sum32()%lanes]
 	if of.recorder == nil {
-		of.caster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{BurstSize: objectBurst, QPS: objectQPS}))
+		of.caster = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: laneRemembers, BurstSize: objectBurst, QPS: objectQPS}))
 		of.caster.StartRecordingToSink(l.sink)
 		of.recorder = of.caster.NewRecorder(l.scheme, corev1.EventSource{Component: l.component})
 	}

@@ -75,3 +75,29 @@ func TestAllIsToldOfOneObject(t *testing.T) {
 		l.Stop()
 	})
 }
+
+// TestALaneForgets what was said more than laneRemembers events before: said again it is a new event. Until then it is counted.
+func TestALaneForgets(t *testing.T) {
+	for others, count := range map[int]int32{laneRemembers - 1: 2, laneRemembers: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			sink := &slowSink{let: make(chan struct{}), written: make(chan *corev1.Event, 1)}
+			l := NewLanes(sink, clientgoscheme.Scheme, "karpenter")
+			say := func(name string) *corev1.Event {
+				l.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, corev1.EventTypeNormal, "Reason", "said")
+				return <-sink.written
+			}
+			of := func(name string) any { return l.lane(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}) }
+			say("first")
+			for i, said := 0, 0; said < others; i++ {
+				if name := fmt.Sprint("other-", i); of(name) == of("first") {
+					say(name)
+					said++
+				}
+			}
+			if e := say("first"); e.Count != count {
+				t.Errorf("after %d others of its lane an event counts %d, want %d", others, e.Count, count)
+			}
+			l.Stop()
+		})
+	}
+}

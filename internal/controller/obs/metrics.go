@@ -12,6 +12,7 @@ import (
 type Metrics struct {
 	shown    shown
 	registry prometheus.Registerer
+	vectors  *[]vector
 
 	BuildInfo *prometheus.GaugeVec
 
@@ -85,10 +86,19 @@ var quantiles = map[float64]float64{0: 0, .5: .05, .9: .01, .99: .001, 1: 0}
 var short = []float64{.00001, .0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 // table collects definitions while New builds the struct, so that the docs and the registry can't disagree.
-type table struct{ reg prometheus.Registerer }
+type table struct {
+	reg     prometheus.Registerer
+	vectors *[]vector
+}
+
+// vector is a metric with labels.
+type vector interface{ DeletePartialMatch(prometheus.Labels) int }
 
 func add[C prometheus.Collector](t table, c C) C {
 	t.reg.MustRegister(c)
+	if v, ok := any(c).(vector); ok {
+		*t.vectors = append(*t.vectors, v)
+	}
 	return c
 }
 
@@ -115,9 +125,10 @@ func (t table) histogram(name, help string, labels ...string) *prometheus.Histog
 
 // NewMetrics registers every metric with reg. It panics when reg already holds one of them: that is a programming error.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
-	t := table{reg}
+	t := table{reg, new([]vector)}
 	return &Metrics{
 		registry: reg,
+		vectors:  t.vectors,
 
 		BuildInfo: t.gauge("karpenter_build_info", "Always 1; the labels name the version that runs.", "version", "goversion", "goarch", "commit"),
 

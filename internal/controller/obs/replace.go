@@ -39,6 +39,15 @@ func (m *Metrics) Replace(gauge *prometheus.GaugeVec, fill func(set func(value f
 	s.labels[gauge] = now
 }
 
+// Forget takes away the series of an object that is gone: those of all metrics in which label has the value name.
+//
+// Concurrency: safe. Its cost is that of going through all series.
+func (m *Metrics) Forget(label, name string) {
+	for _, v := range *m.vectors {
+		v.DeletePartialMatch(prometheus.Labels{label: name})
+	}
+}
+
 // OnRead is a gauge whose values are worked out when somebody reads it. It is for those that have thousands of values and
 // are replaced as a whole.
 type OnRead struct {

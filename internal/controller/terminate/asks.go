@@ -55,13 +55,18 @@ func (a *asks) end(ctx context.Context, provider cloud.Provider, c clock.Clock, 
 	if !one.answered(ctx, c, before) {
 		return Asked, nil
 	}
-	a.mu.Lock()
-	delete(a.of, providerID)
-	a.mu.Unlock()
+	a.forget(providerID)
 	if one.outcome == Ending && one.err == nil {
 		t.note(claim)
 	}
 	return one.outcome, one.err
+}
+
+// forget drops the ask of an instance that is not asked about any more.
+func (a *asks) forget(providerID string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.of, providerID)
 }
 
 // answered reports whether the cloud has answered, and waits a moment for one who has just asked.

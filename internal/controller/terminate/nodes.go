@@ -157,7 +157,7 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 	node := &corev1.Node{}
 	if err := n.Client.Get(ctx, req.NamespacedName, node); err != nil {
 		if apierrors.IsNotFound(err) {
-			n.memories.Delete(req.Name)
+			n.forget(req.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -221,6 +221,7 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 		if err != nil || !drained {
 			return after, false, err
 		}
+		n.permits.leave(node.Name)
 		after, err = n.detach(ctx, node, claim)
 		if err != nil || after > 0 {
 			return after, false, err
@@ -288,6 +289,12 @@ func (n *Nodes) taint(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
+// forget drops what is remembered of a node that is gone.
+func (n *Nodes) forget(node string) {
+	n.memories.Delete(node)
+	n.permits.leave(node)
+}
+
 // release lets the node object go.
 func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 	stored := node.DeepCopy()
@@ -296,7 +303,8 @@ func (n *Nodes) release(ctx context.Context, node *corev1.Node) error {
 		return client.IgnoreNotFound(fmt.Errorf("releasing node %q: %w", node.Name, err))
 	}
 	n.Recorder.Event(node, corev1.EventTypeNormal, events.Finalized, "Finalized "+karpv1.TerminationFinalizer)
-	n.memories.Delete(node.Name)
+	n.forget(node.Name)
+	n.asks.forget(node.Spec.ProviderID)
 	pool := node.Labels[karpv1.NodePoolLabelKey]
 	n.Metrics.NodesTerminated.WithLabelValues(pool, node.Labels[corev1.LabelTopologyZone]).Inc()
 	n.Metrics.NodesTermination.WithLabelValues(pool).Observe(n.Clock.Since(node.DeletionTimestamp.Time).Seconds())

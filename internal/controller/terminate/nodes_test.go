@@ -2,7 +2,10 @@ package terminate
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // Every event of every pod asks whether its node goes: that must not cost a copy of the node.
@@ -39,5 +44,47 @@ func TestAnEventOfAPodCopiesNoNode(t *testing.T) {
 	}
 	if gets != 3 || copies != 0 {
 		t.Errorf("%d nodes were read and %d copied, want 3 and none", gets, copies)
+	}
+}
+
+// TestANodeThatEvictsNoMoreLeavesTheLine of those that wait behind a PodDisruptionBudget: it would be woken in place of one that waits.
+func TestANodeThatEvictsNoMoreLeavesTheLine(t *testing.T) {
+	node := func(w *ward) *corev1.Node {
+		w.Helper()
+		out := &corev1.Node{}
+		if err := w.Client.Get(w.Context(), client.ObjectKey{Name: "n"}, out); err != nil {
+			w.Fatal(err)
+		}
+		return out
+	}
+	for name, ends := range map[string]func(*ward) error{
+		"drained": func(w *ward) error {
+			return w.Client.DeleteAllOf(w.Context(), &corev1.Pod{}, client.InNamespace("x"))
+		},
+		"its instance is gone": func(w *ward) error {
+			w.deaf = &cloud.Error{Class: cloud.NotFound, Err: errors.New("it does not exist")}
+			n := node(w)
+			n.Status.Conditions[0].Status = corev1.ConditionUnknown
+			return w.Client.Status().Update(w.Context(), n)
+		},
+		"somebody else took its finalizer away": func(w *ward) error {
+			n := node(w)
+			n.Finalizers = nil
+			return w.Client.Update(w.Context(), n)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := admit(t, 0, *guarded("a", "web"), *guarded("b", "web"))
+			w.permits.see(guards("web", 1), noon)
+			w.look(0)
+			w.permits.ask(guarded("c", "web"), "live", noon)
+			if err := ends(w); err != nil {
+				t.Fatal(err)
+			}
+			w.look(time.Minute)
+			if woken := w.permits.see(guards("web", 1), noon.Add(time.Minute)); !slices.Equal(woken, []string{"live"}) {
+				t.Errorf("the budget allows one eviction, and %v are woken", woken)
+			}
+		})
 	}
 }

@@ -115,6 +115,7 @@ func (p *permits) ask(pod *corev1.Pod, node string, now time.Time) (t ticket, no
 		return ticket{}, refusal{"its PodDisruptionBudget " + name + " allows no disruption now", one.again(now)}
 	}
 	one.asked[pod.Name], one.askedAt = time.Time{}, now
+	one.leave(node)
 	return ticket{one, one.version}, refusal{}
 }
 
@@ -133,6 +134,21 @@ func (p *permits) of(key types.NamespacedName) *permit {
 func (p *permit) wait(node string) {
 	if !slices.Contains(p.line, node) {
 		p.line = append(p.line, node)
+	}
+}
+
+func (p *permit) leave(node string) {
+	if i := slices.Index(p.line, node); i >= 0 {
+		p.line = slices.Delete(p.line, i, i+1)
+	}
+}
+
+// leave takes a node that asks no more out of all lines: it would be woken up in place of one that waits.
+func (p *permits) leave(node string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.budgets {
+		one.leave(node)
 	}
 }
 

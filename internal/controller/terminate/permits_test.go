@@ -151,6 +151,24 @@ func TestPermits(t *testing.T) {
 			_, no := p.ask(guarded("b", "web"), "n2", noon)
 			say(no.why == "")
 		},
+		"a node that is gone is not woken in place of one that waits": func(p *permits, say func(...any)) {
+			p.see(guards("web", 0), noon)
+			p.see(guards("api", 0), noon)
+			for i, node := range []string{"n0", "n1", "n2"} { // n0 asks in spite of the budgets
+				p.ask(guarded(fmt.Sprint(i), "web"), node, noon)
+				p.ask(guarded(fmt.Sprint(i), "api"), node, noon)
+			}
+			p.leave("n1")
+			say(p.see(guards("web", 2), noon), p.see(guards("api", 2), noon))
+		},
+		"nor one that has got what it waited for": func(p *permits, say func(...any)) {
+			a, _ := p.ask(guarded("a", "web"), "n0", noon)
+			p.use(a, guarded("a", "web"), "n0", false, true, noon)
+			p.ask(guarded("b", "web"), "n1", noon)
+			p.ask(guarded("c", "web"), "n2", noon)
+			_, no := p.ask(guarded("b", "web"), "n1", noon.Add(askAnyway))
+			say(no.why, p.see(guards("web", 3), noon.Add(askAnyway)))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const shut = "its PodDisruptionBudget web allows no disruption now"
@@ -171,6 +189,8 @@ func TestPermits(t *testing.T) {
 				"two budgets at once are refused until one goes":              {true, none, "more than one PodDisruptionBudget selects it", []string{"n1"}, true},
 				"a status of an older spec allows nothing":                    {none, shut, []string{"n1"}},
 				"a budget that is deleted holds nobody":                       {[]string{"n2"}, true},
+				"a node that is gone is not woken in place of one that waits": {[]string{"n2"}, []string{"n2"}},
+				"nor one that has got what it waited for":                     {"", []string{"n0", "n2"}},
 			}[name]
 			p, said := &permits{}, []any(nil)
 			p.see(guards("web", 2), noon)

@@ -382,9 +382,13 @@ func TestADeafCloudHoldsUpNoDrain(t *testing.T) {
 		t.Errorf("asked for %v", calls)
 	}
 	w.deaf = &cloud.Error{Class: cloud.NotFound, Err: errors.New("it does not exist")}
+	w.asks.of = map[string]*ask{node.Spec.ProviderID: {done: make(chan struct{})}} // its end was asked for before
 	w.look(time.Second)
 	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); !apierrors.IsNotFound(err) {
 		t.Errorf("the node of an instance that is gone stays: %v", err)
+	}
+	if n := len(w.asks.of); n != 0 {
+		t.Errorf("%d asks are kept of an instance that is gone", n)
 	}
 }
 

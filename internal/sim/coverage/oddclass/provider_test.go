@@ -1,6 +1,7 @@
 package oddclass_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,7 +62,7 @@ func newRegion(t testing.TB) *region {
 	}
 	r := &region{cluster: sim.World.ClusterName()}
 	r.Provider, err = aws.New(s, aws.Options{
-		ClusterName: r.cluster, ClusterDNSIP: "10.100.0.10", ClusterCABundle: "Q0E=", ReservedCapacity: true,
+		ClusterName: r.cluster, ClusterDNSIP: func(context.Context) (string, error) { return "10.100.0.10", nil }, ClusterCABundle: func() string { return "Q0E=" }, ReservedCapacity: true,
 		BatchIdle: time.Millisecond, Settle: 10 * time.Millisecond,
 	})
 	if err != nil {

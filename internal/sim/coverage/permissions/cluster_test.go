@@ -119,7 +119,7 @@ func (w *wall) forward(by time.Duration) { w.ahead.Add(int64(by)) }
 func (c *cluster) process(edit ...func(*aws.Options)) *aws.Provider {
 	c.t.Helper()
 	o := aws.Options{
-		ClusterName: clusterName, ClusterDNSIP: "10.100.0.10", ClusterCABundle: "Q0E=", InterruptionQueue: clusterName, Logger: c.log,
+		ClusterName: clusterName, ClusterDNSIP: func(context.Context) (string, error) { return "10.100.0.10", nil }, ClusterCABundle: func() string { return "Q0E=" }, InterruptionQueue: clusterName, Logger: c.log,
 		BatchIdle: time.Millisecond, Settle: 10 * time.Millisecond,
 		KubernetesVersion: func(context.Context) (string, error) { return "1.36", nil },
 	}
