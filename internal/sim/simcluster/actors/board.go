@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
@@ -18,6 +19,8 @@ type board struct {
 	// guarded tells that some pod keeps others away from it.
 	guarded bool
 	needs   map[types.UID]needs // of the pods without a node
+	// full are the kinds of pods (alike) that no seat suits but that which a pod is nominated to. Within a look seats only fill up.
+	full map[types.UID]bool
 }
 
 // needs is what a pod takes of a node, in thousandths.
@@ -40,7 +43,7 @@ type seat struct {
 //
 // Cost: that of the nodes that have changed since the last board, and of the pods without a node.
 func (c *Actors) newBoard(nodes []*corev1.Node, unplaced []*corev1.Pod) (*board, error) {
-	b := &board{expected: map[*corev1.Pod]*seat{}, needs: make(map[types.UID]needs, len(unplaced))}
+	b := &board{expected: map[*corev1.Pod]*seat{}, needs: make(map[types.UID]needs, len(unplaced)), full: map[types.UID]bool{}}
 	changed, known := c.seatsDue.take(), c.seats
 	c.seats = make(map[string]*seat, len(nodes))
 	for _, n := range nodes {
@@ -59,8 +62,13 @@ func (c *Actors) newBoard(nodes []*corev1.Node, unplaced []*corev1.Pod) (*board,
 		b.guarded = b.guarded || s.guarded
 	}
 	slices.SortFunc(b.seats, func(x, y *seat) int { return cmp.Compare(x.node.Name, y.node.Name) })
+	ofKind := map[types.UID]needs{}
 	for _, p := range unplaced {
-		b.needs[p.UID] = needsOf(p)
+		kind := alike(p)
+		if ofKind[kind] == nil {
+			ofKind[kind] = needsOf(p)
+		}
+		b.needs[p.UID] = ofKind[kind]
 		if s := c.seats[p.Status.NominatedNodeName]; s != nil {
 			s.due = append(s.due, p)
 			b.expected[p] = s
@@ -97,10 +105,13 @@ func (b *board) state() string {
 }
 
 // leave ends the nomination of a pod that has a node.
-func (b *board) leave(p *corev1.Pod) {
+func (b *board) leave(p *corev1.Pod, to *seat) {
 	if s := b.expected[p]; s != nil {
 		s.due, s.nominated = slices.DeleteFunc(s.due, func(o *corev1.Pod) bool { return o == p }), nil
 		delete(b.expected, p)
+		if s != to {
+			clear(b.full) // others may have the room that was kept for it
+		}
 	}
 }
 
@@ -111,6 +122,14 @@ func (s *seat) take(p *corev1.Pod, want needs) {
 	for name, n := range want {
 		s.free[name] -= n
 	}
+}
+
+// alike is the kind of a pod: pods of a ReplicaSet are the same but for their names and nominations. Others are each of a kind of their own.
+func alike(p *corev1.Pod) types.UID {
+	if o := metav1.GetControllerOfNoCopy(p); o != nil && o.Kind == "ReplicaSet" {
+		return o.UID
+	}
+	return p.UID
 }
 
 func needsOf(p *corev1.Pod) needs {

@@ -30,9 +30,7 @@ func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
 	if len(waiting) == 0 {
 		return 0, nil
 	}
-	slices.SortFunc(waiting, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(priority(b), priority(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), c.queued.compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	c.inTurn(waiting)
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {
 		return 0, err
@@ -55,13 +53,41 @@ func (c *Actors) schedule(ctx context.Context) (time.Duration, error) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID}, Target: corev1.ObjectReference{Kind: "Node", Name: s.node.Name},
 		}, metav1.CreateOptions{})
 		if err == nil {
-			b.leave(p)
+			b.leave(p, s)
 			s.take(p, b.needs[p.UID])
 		}
 		errs = append(errs, passed(err))
 	}
 	c.tried = tried
 	return 0, errors.Join(errs...)
+}
+
+// inTurn orders pods by priority and age, and those of one second by when they came to the scheduler.
+func (c *Actors) inTurn(waiting []*corev1.Pod) {
+	type place struct {
+		pod           *corev1.Pod
+		priority      int32
+		created, turn int64
+	}
+	line := make([]place, len(waiting))
+	turns := c.queued.turns(waiting)
+	for i, p := range waiting {
+		line[i] = place{p, priority(p), p.CreationTimestamp.Unix(), turns[i]}
+	}
+	slices.SortFunc(line, func(a, b place) int {
+		switch {
+		case a.priority != b.priority:
+			return cmp.Compare(b.priority, a.priority)
+		case a.created != b.created:
+			return cmp.Compare(a.created, b.created)
+		case a.turn != b.turn:
+			return cmp.Compare(a.turn, b.turn)
+		}
+		return cmp.Or(cmp.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.pod.Name, b.pod.Name))
+	})
+	for i := range line {
+		waiting[i] = line[i].pod
+	}
 }
 
 func priority(p *corev1.Pod) int32 {
@@ -89,21 +115,32 @@ func (c *Actors) unschedulable(ctx context.Context, p *corev1.Pod, why string, a
 
 // best is the node that a pod goes to; nil if none suits it.
 func (b *board) best(c *Actors, p *corev1.Pod) *seat {
-	affinity := nodeaffinity.GetRequiredNodeAffinity(p)
-	var fit []*seat
-	for _, s := range b.seats {
+	affinity, own := nodeaffinity.GetRequiredNodeAffinity(p), b.expected[p]
+	suits := func(s *seat) bool {
 		if !b.holds(s, p) || !admits(s.node, p) || s.portTaken(p) {
-			continue
+			return false
 		}
-		if ok, err := affinity.Match(s.node); err != nil || !ok || !c.volumesReach(p, s.node) {
-			continue
+		ok, err := affinity.Match(s.node)
+		return err == nil && ok && c.volumesReach(p, s.node)
+	}
+	var fit []*seat
+	kind := alike(p)
+	if b.full[kind] {
+		if own != nil && suits(own) { // what is kept there is kept from the others only
+			fit = append(fit, own)
 		}
-		fit = append(fit, s)
+	} else {
+		for _, s := range b.seats {
+			if suits(s) {
+				fit = append(fit, s)
+			}
+		}
+		b.full[kind] = len(fit) == 0 || len(fit) == 1 && fit[0] == own
 	}
 	fit = b.together(p, fit)
 	fit = b.spread(p, fit)
-	if s := b.expected[p]; s != nil && slices.Contains(fit, s) {
-		return s
+	if own != nil && slices.Contains(fit, own) {
+		return own
 	}
 	var best *seat
 	for _, s := range fit {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -39,6 +40,17 @@ func (t *turns) compare(a, b types.UID) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cmp.Compare(t.turn(a), t.turn(b))
+}
+
+// turns are those of pods, in their order.
+func (t *turns) turns(pods []*corev1.Pod) []int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]int64, len(pods))
+	for i, p := range pods {
+		out[i] = int64(t.turn(p.UID))
+	}
+	return out
 }
 
 func (t *turns) turn(uid types.UID) int {
