@@ -43,13 +43,13 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	lasting := *problems
 	lasting.Lasting = true
 	consolidation := &disrupt.Loop{
-		Client: d.GetClient(), Queue: queue, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Client: d.GetClient(), Queue: queue, State: d.cache, Breaker: disrupt.NewBreaker(), Problem: lasting.Replacing, Synced: d.settled, LeftAlone: d.gate.LeftAlone,
 		Options:  ConsolidationOptions(d.Settings),
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
 		Without: map[string]bool{},
 	}
 	drifted := &disrupt.Drift{
-		Queue: queue, State: d.cache, Problem: problems.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Queue: queue, State: d.cache, Problem: problems.Replacing, Synced: d.settled, LeftAlone: d.gate.LeftAlone,
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption,
 	}
 	if d.shop != nil {
@@ -65,6 +65,9 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop, *disrupt.Drift) {
 	}
 	return queue, consolidation, drifted
 }
+
+// settled reports whether the first lists are in the cache, and whether it is known which zones are left alone.
+func (d *deps) settled() bool { return d.synced() && d.gate.shiftsKnown() }
 
 // candidates makes what asks pods to avoid nodes that are due to go.
 func (d *deps) candidates(queue *disrupt.Queue, consolidation *disrupt.Loop) *disrupt.Candidates {
