@@ -43,7 +43,7 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop) {
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Client: d.GetClient(), Queue: queue, State: d.cache, Problem: lasting.Replacing, DriftProblem: problems.Replacing, Synced: d.synced, LeftAlone: d.gate.LeftAlone,
+		Client: d.GetClient(), Queue: queue, State: d.cache, Problem: lasting.Replacing, DriftProblem: problems.Replacing, Synced: d.settled, LeftAlone: d.gate.LeftAlone,
 		Options:  ConsolidationOptions(d.Settings),
 		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
 		Without: map[string]bool{},
@@ -61,6 +61,9 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop) {
 	}
 	return queue, loop
 }
+
+// settled reports whether the first lists are in the cache, and whether it is known which zones are left alone.
+func (d *deps) settled() bool { return d.synced() && d.gate.shiftsKnown() }
 
 // candidates makes what asks pods to avoid nodes that are due to go.
 func (d *deps) candidates(queue *disrupt.Queue, consolidation *disrupt.Loop) *disrupt.Candidates {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/aws"
+	"github.com/kerf-sh/kerf/internal/aws/session"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 // A new leader must not launch in a zone that traffic is shifted away from only because it has not looked yet.
@@ -50,4 +54,64 @@ func TestLaunchesWaitForTheFirstLookAtZonalShiftsButNotForever(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a new leader deletes in its first second stays deleted: it must not touch an instance before it has looked.
+func TestInstancesAreLeftAloneUntilTheFirstLookAtZonalShifts(t *testing.T) {
+	const id = "aws:///us-east-1a/none" // names no instance: the provider answers without AWS
+	provider, err := aws.New(&session.Session{Region: "us-east-1"}, aws.Options{ClusterName: "kerf"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	if err := karpv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		enabled bool
+		looks   time.Duration // when it is looked, never if 0
+		open    time.Duration
+	}{
+		"where nobody looks nothing is left alone":          {false, 0, 0},
+		"the first look ends it":                            {true, 3 * time.Second, 3 * time.Second},
+		"a service that does not answer holds nothing back": {true, 0, firstLook},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				g := newGate(provider, fake.NewClientBuilder().WithScheme(scheme).Build(), slog.New(slog.DiscardHandler), c.enabled)
+				g.begin = func(ctx context.Context, _ []string) { <-ctx.Done() } // AWS hangs
+				ended := make(chan error)
+				if before := g.LeftAlone(id); before != c.enabled {
+					t.Errorf("before the start: left alone %t, want %t", before, c.enabled)
+				}
+				start := time.Now()
+				go func() { ended <- g.Start(ctx) }()
+				if c.looks > 0 {
+					time.AfterFunc(c.looks, g.looked)
+				}
+				if err := g.Terminate(ctx, id); !cloud.IsNotFound(err) {
+					t.Error(err)
+				}
+				if after := time.Since(start); after != c.open {
+					t.Errorf("an instance is terminated after %s, want %s", after, c.open)
+				}
+				if g.LeftAlone(id) {
+					t.Errorf("left alone after %s", time.Since(start))
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	t.Run("a termination that waits ends with the process", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		g := newGate(provider, nil, slog.New(slog.DiscardHandler), true)
+		if err := g.Terminate(ctx, id); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

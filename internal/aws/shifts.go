@@ -18,7 +18,7 @@ import (
 // shifts is what the provider needs to leave zones alone that traffic is moved away from.
 type shifts struct {
 	reader *zonalshift.Reader
-	ids    sync.Map // zone name → id, as subnets of classes have them
+	ids    sync.Map // zone name → id, as subnets of classes have them, and instances that were launched before
 }
 
 // ReasonZonalShift is why an instance is not touched: something is wrong in its zone, and calls about it may not end.
@@ -48,6 +48,10 @@ func (p *Provider) ZoneShifts(ctx context.Context) ([]cloud.ZoneShift, error) {
 	p.unavailable.ShiftZones(until)
 	return out, nil
 }
+
+// LearnZone notes the id of a zone. Types notes those of the zones that classes select; an instance may stand in one that no class
+// selects any more.
+func (p *Provider) LearnZone(zone, id string) { p.shifts.ids.LoadOrStore(zone, id) }
 
 // learn notes the ids of the zones of subnets.
 func (s *shifts) learn(subnets []awsv1.Subnet) {

@@ -139,3 +139,27 @@ func TestAClusterThatIsNotRegisteredForShiftsHasNone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A provider that has not asked for the types of a class yet knows the zones that it is told of only.
+func TestAZoneThatNoClassSelectsIsLeftAlone(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	w, cluster := s.World, s.World.ClusterName()
+	p := newProvider(t, s, nil)
+	if err := w.EnableZonalShift(cluster, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.StartZonalShift(cluster, world.ZonalShift{ZoneID: "use1-az1", Expires: w.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	p.LearnZone("us-east-1a", "use1-az1")
+	p.LearnZone("us-east-1b", "use1-az2")
+	got, err := p.ZoneShifts(t.Context())
+	if err != nil || len(got) != 1 || got[0].Zone != "us-east-1a" {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	for id, want := range map[string]bool{"aws:///us-east-1a/i-1": true, "aws:///us-east-1b/i-2": false} {
+		if p.LeftAlone(id) != want {
+			t.Errorf("%s: left alone %t, want %t", id, !want, want)
+		}
+	}
+}

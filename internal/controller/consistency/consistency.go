@@ -1,6 +1,6 @@
 // Package consistency compares nodes with what was launched: a node that has less than its instance reserved for says so, one
-// that joined long ago and still can't take pods says so and, where that is wished, is ended, and claims and nodes from
-// older releases get the label of their node class.
+// that joined long ago and still can't take pods says so and, where that is wished, is ended, an instance whose node was deleted
+// is ended, and claims and nodes from older releases get the label of their node class.
 package consistency
 
 import (
@@ -49,6 +49,8 @@ type Loop struct {
 	told map[types.UID]time.Time
 	// ended holds the claims that were deleted here and that the cache may not show as going yet.
 	ended map[types.UID]bool
+	// alone says since when registered claims have no Node.
+	alone map[types.UID]time.Time
 	left  int // writes of this round
 }
 
@@ -74,11 +76,16 @@ func (l *Loop) Round(ctx context.Context) error {
 	now := l.Clock.Now()
 	l.left = writes
 	l.forget(claims.Items, now)
+	l.awaitNodes(claims.Items, nodes, now)
 	stuck := map[[2]string]float64{}
 	var errs []error
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		if !index.Managed(claim) || !claim.DeletionTimestamp.IsZero() || l.ended[claim.UID] {
+			continue
+		}
+		if ended, err := l.nodeGone(ctx, claim, now); ended || err != nil {
+			errs = append(errs, err)
 			continue
 		}
 		if l.left > 0 {

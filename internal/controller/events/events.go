@@ -45,6 +45,7 @@ const (
 	MultipleNodesFound                     = "MultipleNodesFound"
 	NoCompatibleInstanceTypes              = "NoCompatibleInstanceTypes"
 	NodeClassNotReady                      = "NodeClassNotReady"
+	NodeGone                               = "NodeGone"
 	NodeNotInitialized                     = "NodeNotInitialized"
 	NodeRepairBlocked                      = "NodeRepairBlocked"
 	Nominated                              = "Nominated"
@@ -118,6 +119,7 @@ func Reasons() []Reason {
 		{MultipleNodesFound, "NodeClaim", "several nodes claim its instance", false},
 		{NoCompatibleInstanceTypes, "NodePool", "no instance type can be used", false},
 		{NodeClassNotReady, "NodeClaim", "its EC2NodeClass is not ready", false},
+		{NodeGone, "NodeClaim", "its Node was deleted, and its instance, which still ran, is terminated", true},
 		{NodeNotInitialized, "Node, NodeClaim", "the node joined long ago and takes no pods", true},
 		{NodeRepairBlocked, "NodeClaim, NodePool", "unhealthy nodes are not replaced: too many are unhealthy at once", false},
 		{Nominated, "Pod", "where it is to run", false},

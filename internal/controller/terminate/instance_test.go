@@ -20,8 +20,8 @@ func TestNothingElseEndsInstances(t *testing.T) {
 		if f, ok := call.Fun.(*ast.SelectorExpr); !ok || f.Sel.Name != "Terminate" {
 			return
 		}
-		if strings.HasPrefix(sourcetest.File(at(call)), "cloudcalls/") {
-			return // it measures what others ask
+		if file := sourcetest.File(at(call)); strings.HasPrefix(file, "cloudcalls/") || file == "../app/gate.go" {
+			return // one measures what others ask, the other one has it wait
 		}
 		asks++
 		if sourcetest.File(at(call)) != "terminate/instance.go" {

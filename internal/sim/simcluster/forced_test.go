@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
@@ -44,5 +45,26 @@ func TestAnInstanceWhoseClaimIsForcedAwayEndsWithinAMinute(t *testing.T) {
 			h.Running(5*time.Minute, "web", 2)
 			h.Pass(10 * time.Minute)
 		}
+	})
+}
+
+// A Node that a person deletes past its finalizer leaves a NodeClaim and an instance on which no pod can run.
+func TestAnInstanceWhoseNodeIsForcedAwayIsReplaced(t *testing.T) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
+		h.Apply(onDemand)
+		h.Deploy("web", 2, "1", "1Gi")
+		h.Running(2*time.Minute, "web", 2)
+		h.Pass(10 * time.Minute)
+		claim := h.Claims()[0]
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: claim.Status.NodeName}}
+		change(h, node, `{"metadata":{"finalizers":null}}`)
+		remove(h, node)
+		h.Running(4*time.Minute, "web", 2) // before the claim is given up: nobody waits for its room
+		h.Pass(6 * time.Minute)
+		claims, nodes, instances := h.Claims(), h.Nodes(), h.Instances()
+		if slices.ContainsFunc(claims, func(c karpv1.NodeClaim) bool { return c.Name == claim.Name }) || len(nodes) != len(claims) || len(instances) != len(claims) {
+			h.T.Errorf("%d nodeclaims, %d nodes and %d instances are there, that without a node among them", len(claims), len(nodes), len(instances))
+		}
+		h.Running(time.Minute, "web", 2)
 	})
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -222,6 +223,7 @@ func (c *Cache) buildUnit(unit reservation.Unit) *cluster.Node {
 			return nil
 		}
 		out := intake.Node(nil, claim, c.reserved.Expected(name))
+		out.Deleting = out.Deleting || c.nodeGone(claim)
 		if c.nodes.get("", out.Name) != nil {
 			out.Name = "nodeclaim/" + out.Name // some other instance has the name already
 		}
@@ -247,6 +249,15 @@ func (c *Cache) buildUnit(unit reservation.Unit) *cluster.Node {
 	c.fillPods(out, c.podsByNode[name], units...)
 	out.Virtual = c.virtualOn(units...)
 	return out
+}
+
+// joinLag is how long after a NodeClaim was registered its Node may not have been taken in yet: they come by two watches.
+const joinLag = 30 * time.Second
+
+// nodeGone reports whether a claim that has no Node had one: its instance takes no pods any more.
+func (c *Cache) nodeGone(claim *karpv1.NodeClaim) bool {
+	registered := claim.StatusConditions().Get(karpv1.ConditionTypeRegistered)
+	return registered.IsTrue() && c.now().Sub(registered.LastTransitionTime.Time) >= joinLag
 }
 
 // claimOf is the NodeClaim that a Node belongs to: that with its provider ID, the first by name if there are several.
