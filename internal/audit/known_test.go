@@ -252,3 +252,33 @@ func TestInstancesWithoutANodeAreInTheBill(t *testing.T) {
 		t.Errorf("without the right to list nodes the bill is said to be %+v", r.Bill)
 	}
 }
+
+// Pods may run on nodes that were not read: a file has some of the nodes, or a node came after they were listed. Their workloads have
+// more replicas than those that are seen.
+func TestPodsOnNodesThatWereNotReadAreSaid(t *testing.T) {
+	b := withAutoscaler()
+	b.replicas("shop", "split", "1", "1Gi", nil, "ip-10-0-0-1", "gone-b", "gone-a")
+	b.replicas("shop", "single", "1", "1Gi", nil, "ip-10-0-0-1")
+	r := run(t, b.Snapshot, audit.Options{})
+	addsUp(t, r)
+	const want = "Nodes of 2 pods that were not read: shop/split-"
+	if all := strings.Join(r.Unknown, "\n"); !strings.Contains(all, want) || !strings.Contains(all, " runs on gone-b and 1 more. No amount has these pods") {
+		t.Errorf("not known: %s", all)
+	}
+	var alone []string
+	for _, x := range r.Risks {
+		if x.Code == audit.OneReplica {
+			for _, o := range x.Objects {
+				alone = append(alone, o.Name)
+			}
+		}
+	}
+	if !slices.Contains(alone, "shop/single") || slices.Contains(alone, "shop/split") {
+		t.Errorf("one replica: %v", alone)
+	}
+	unread := withAutoscaler()
+	unread.Nodes, unread.Gaps, unread.Region = nil, []snapshot.Gap{{Kind: "nodes", Why: "you may not list them"}}, ""
+	if all := strings.Join(run(t, unread.Snapshot, audit.Options{}).Unknown, "\n"); strings.Contains(all, "Nodes of ") {
+		t.Errorf("without any node: %s", all)
+	}
+}

@@ -145,6 +145,10 @@ func ruleOf(least bool, minAvailable, maxUnavailable interface{ String() string 
 func (a *audit) replicaRisks() {
 	var node, zone, one, spot []Object
 	zones := len(a.st.zones(func(n *audited) bool { return n.from == ofPool || n.from == ofGroup }))
+	partly := map[owner]bool{} // other replicas run where nothing is known
+	for _, p := range a.st.astray {
+		partly[a.st.owners.of(p)] = true
+	}
 	found := a.demandsOnce()
 	list := make([]owner, 0, len(found))
 	for o := range found {
@@ -153,7 +157,7 @@ func (a *audit) replicaRisks() {
 	slices.SortFunc(list, func(x, y owner) int { return cmp.Or(cmp.Compare(x.String(), y.String()), cmp.Compare(x.kind, y.kind)) })
 	for _, o := range list {
 		d := found[o]
-		if d.daemon || o.kind == "Pod" || o.kind == "Job" || o.kind == "CronJob" {
+		if d.daemon || o.kind == "Pod" || o.kind == "Job" || o.kind == "CronJob" || partly[o] {
 			continue
 		}
 		x := o.object()
@@ -332,6 +336,11 @@ func (a *audit) unknown() {
 		*u = append(*u, plural(n, "rule")+" of the price file "+cond(n == 1, "is", "are")+" for other regions than "+a.m.region+".")
 	}
 	c := a.report.Cluster
+	if n := len(a.st.astray); n > 0 {
+		p := a.st.astray[0]
+		*u = append(*u, fmt.Sprintf("Nodes of %s that were not read: %s/%s runs on %s%s. No amount has these pods, and no risk says whether their workloads have one replica, or all in one place.",
+			plural(n, "pod"), p.Namespace, p.Name, p.Spec.NodeName, cond(n == 1, "", fmt.Sprintf(" and %d more", n-1))))
+	}
 	if n := a.st.poolsUnread(); n > 0 {
 		where := "the cluster has none that could be read: NodePools that were deleted, or that you may not list"
 		if other := a.st.from.OtherVersions("nodepools"); other != "" {

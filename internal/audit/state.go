@@ -65,6 +65,7 @@ type state struct {
 	standing *cache.DisruptionConstraints
 	budgets  intake.PodBudgets
 	owners   owners
+	astray   []*corev1.Pod // pods that run on nodes that were not read, by namespace and name
 }
 
 // read makes values of the objects.
@@ -130,6 +131,14 @@ func read(s *snapshot.Snapshot, m *market) *state {
 		st.nodes = append(st.nodes, a)
 		st.byName[a.Name] = a
 	}
+	for name, pods := range running {
+		if st.byName[name] == nil && !s.Missing("nodes") {
+			st.astray = append(st.astray, pods...)
+		}
+	}
+	slices.SortFunc(st.astray, func(x, y *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
 	return st
 }
 

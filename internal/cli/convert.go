@@ -206,12 +206,15 @@ func readInputs(names []string, in io.Reader) ([]convert.File, error) {
 			out = append(out, convert.File{Name: "standard input", Data: data, Named: true})
 			continue
 		}
-		before := len(out)
+		before, compressed := len(out), ""
 		err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
 			if path != name && !slices.Contains(inputEndings, strings.ToLower(filepath.Ext(path))) {
+				if strings.HasSuffix(path, ".gz") {
+					compressed = fmt.Sprintf("; unpack %s, which is compressed, with gunzip", path)
+				}
 				return nil
 			}
 			data, err := os.ReadFile(path)
@@ -225,7 +228,7 @@ func readInputs(names []string, in io.Reader) ([]convert.File, error) {
 			return nil, &usageError{err}
 		}
 		if len(out) == before {
-			return nil, &usageError{fmt.Errorf("%s has no file that ends in %s", name, strings.Join(inputEndings, ", "))}
+			return nil, &usageError{fmt.Errorf("%s has no file that ends in %s%s", name, strings.Join(inputEndings, ", "), compressed)}
 		}
 	}
 	return out, nil

@@ -89,10 +89,10 @@ func Parse(f File) (documents []*Document, skipped []string, err error) {
 			break
 		}
 		if err != nil {
-			return nil, nil, errors.Join(append(errs, yamlError(f.Name, err))...)
+			return nil, nil, errors.Join(append(errs, yamlError(f, err))...)
 		}
 		for _, root := range objects(&n) {
-			d, what, err := newDocument(f.Name, root)
+			d, what, err := newDocument(f, root)
 			switch {
 			case err != nil:
 				errs = append(errs, err)
@@ -108,13 +108,13 @@ func Parse(f File) (documents []*Document, skipped []string, err error) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?line (\d+): `)
 
-func yamlError(file string, err error) error {
-	text := err.Error()
+func yamlError(f File, err error) error {
+	text := err.Error() + Unbuilt(f)
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		line, _ := strconv.Atoi(m[1])
-		return &At{File: file, Line: line, Text: strings.TrimPrefix(text, m[0]), Syntax: true}
+		return &At{File: f.Name, Line: line, Text: strings.TrimPrefix(text, m[0]), Syntax: true}
 	}
-	return &At{File: file, Text: strings.TrimPrefix(text, "yaml: "), Syntax: true}
+	return &At{File: f.Name, Text: strings.TrimPrefix(text, "yaml: "), Syntax: true}
 }
 
 // objects are the roots of a document: itself, or the items of a list.
@@ -133,24 +133,24 @@ func objects(n *yaml.Node) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
-func newDocument(file string, root *yaml.Node) (d *Document, skipped string, err error) {
+func newDocument(f File, root *yaml.Node) (d *Document, skipped string, err error) {
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return nil, "", nil // nothing but a comment
 	}
 	no := func(n *yaml.Node, format string, args ...any) (*Document, string, error) {
-		return nil, "", &At{File: file, Line: n.Line, Text: fmt.Sprintf(format, args...)}
+		return nil, "", &At{File: f.Name, Line: n.Line, Text: fmt.Sprintf(format, args...)}
 	}
 	if root.Kind != yaml.MappingNode {
-		return no(root, "this is no object of Kubernetes, which is a map")
+		return no(root, "this is no object of Kubernetes, which is a map%s", Unbuilt(f))
 	}
 	kind, version, name := member(root, "kind"), member(root, "apiVersion"), member(member(root, "metadata"), "name")
 	switch {
 	case kind == nil && version == nil:
-		return no(root, "this is no object of Kubernetes: it has no apiVersion and no kind")
+		return no(root, "this is no object of Kubernetes: it has no apiVersion and no kind%s", Unbuilt(f))
 	case version == nil:
-		return no(root, "this is no object of Kubernetes: it has no apiVersion")
+		return no(root, "this is no object of Kubernetes: it has no apiVersion%s", Unbuilt(f))
 	case kind == nil:
-		return no(root, "this is no object of Kubernetes: it has no kind")
+		return no(root, "this is no object of Kubernetes: it has no kind%s", Unbuilt(f))
 	}
 	want, known := versions[kind.Value]
 	label := kind.Value
@@ -161,7 +161,7 @@ func newDocument(file string, root *yaml.Node) (d *Document, skipped string, err
 	case !known && (kind.Value == "Provisioner" || kind.Value == "AWSNodeTemplate"):
 		return no(kind, "%s is of an older API: make NodePools and EC2NodeClasses of it with kerf convert", label)
 	case !known:
-		return nil, fmt.Sprintf("%s:%d: %s", file, root.Line, label), nil
+		return nil, fmt.Sprintf("%s:%d: %s", f.Name, root.Line, label), nil
 	case version.Value != want:
 		return no(version, "%s of apiVersion %q: want %s (kerf convert translates older ones)", label, version.Value, want)
 	case name == nil || name.Value == "":
@@ -169,13 +169,13 @@ func newDocument(file string, root *yaml.Node) (d *Document, skipped string, err
 	}
 	var tree any
 	if err := root.Decode(&tree); err != nil {
-		return nil, "", yamlError(file, err)
+		return nil, "", yamlError(f, err)
 	}
 	text, err := json.Marshal(tree)
 	if err != nil {
 		return no(root, "%s: %v", label, err)
 	}
-	d = &Document{File: file, Kind: kind.Value, Name: name.Value, root: root}
+	d = &Document{File: f.Name, Kind: kind.Value, Name: name.Value, root: root}
 	if err := json.Unmarshal(text, &d.Tree); err != nil {
 		return no(root, "%s: %v", label, err)
 	}

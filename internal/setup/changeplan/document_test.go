@@ -27,6 +27,7 @@ func TestWhatFilesHoldAndWhereTheyAreWrong(t *testing.T) {
 		"an older kind":        {"apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\n", "", "", "f.yaml:2: Provisioner a is of an older API"},
 		"no name":              {"\nkind: NodePool\napiVersion: karpenter.sh/v1\n", "", "", "f.yaml:2: NodePool has no metadata.name"},
 		"no object":            {"- a\n", "", "", "f.yaml:1: this is no object of Kubernetes"},
+		"a template of Helm":   {"name: {{ .Release.Name }}\n{{- if x }}\n", "", "", "it has {{, as a template of Helm: give what this writes in place of the folder: helm template CHART > all.yaml"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			documents, skipped, err := Parse(File{Name: "f.yaml", Data: []byte(tt.text)})
@@ -42,6 +43,16 @@ func TestWhatFilesHoldAndWhereTheyAreWrong(t *testing.T) {
 				t.Errorf("found %q, skipped %q, error %v", found, skipped, err)
 			}
 		})
+	}
+}
+
+func TestFilesThatObjectsAreMadeOfNameTheWayOut(t *testing.T) {
+	for name, want := range map[string]string{"d/kustomization.yaml": "kustomize build", "d/Chart.yaml": "helm template", "d/values-prod.yaml": "helm template", "d/other.yaml": ""} {
+		_, _, err := Parse(File{Name: name, Data: []byte("resources: []\n")})
+		const begin = ":1: this is no object of Kubernetes: it has no apiVersion and no kind"
+		if err == nil || !strings.HasPrefix(err.Error(), name+begin) || !strings.Contains(err.Error(), want) || want == "" && err.Error() != name+begin {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

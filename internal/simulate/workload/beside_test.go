@@ -24,6 +24,7 @@ items:
 - {apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 100}
 - {apiVersion: apps/v1, kind: DaemonSet, metadata: {name: log, namespace: kube-system}, spec: {template: {spec: {containers: [{name: a, image: x}]}}}}
 - {apiVersion: apps/v1, kind: Deployment, metadata: {name: other, namespace: shop}, spec: {template: {spec: {containers: [{name: a, image: x}]}}}}
+- {apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: other, namespace: shop}, spec: {template: {spec: {containers: [{name: a, image: x}]}}}}
 `
 
 func traceWith(t *testing.T, objects string) (*workload.Workload, error) {
@@ -58,7 +59,7 @@ func TestBudgetsStandBesideATrace(t *testing.T) {
 			t.Errorf("template %s has the priority %v", name, p)
 		}
 	}
-	if n := w.Notes[len(w.Notes)-1]; w.Source != "trace.csv, with beside/" || !strings.Contains(notesOf(w), "Deployments, StatefulSets, ReplicaSets, Jobs and Pods beside a trace are left out") {
+	if n := w.Notes[len(w.Notes)-1]; w.Source != "trace.csv, with beside/" || !strings.Contains(notesOf(w), "Deployments, StatefulSets, ReplicaSets, Jobs and Pods beside a trace are left out") || !strings.Contains(notesOf(w), "objects of other kinds are left out") {
 		t.Errorf("%s: %+v", w.Source, n)
 	}
 	if part := w.Window(10*time.Minute, 0, 1); len(part.Objects) != 3 {
@@ -84,8 +85,9 @@ func TestABudgetOfNoPodIsRefused(t *testing.T) {
 		budget("chop", ", selector: {matchLabels: {app: web}}"): `beside/: PodDisruptionBudget "b" selects no pod of trace.csv: none is in the namespace chop (there are default, shop)`,
 		budget("shop", ""): `beside/: PodDisruptionBudget "b" selects no pod`,
 		budget("shop", ", selector: {matchExpressions: [{key: app, operator: Is, values: [web]}]}"): `beside/: PodDisruptionBudget "b" selects no pod of trace.csv: its selector can't be read: "Is" is not a valid label selector operator`,
-		budget("shop", ", selector: {}"):    "",
-		budget("default", ", selector: {}"): "",
+		budget("shop", ", maxUnavailable: 1, selector: {}"):                                         `beside/: PodDisruptionBudget "b" is invalid: minAvailable and maxUnavailable exclude each other`,
+		budget("shop", ", selector: {}"):                                                            "",
+		budget("default", ", selector: {}"):                                                         "",
 	} {
 		_, err := traceWith(t, objects)
 		if want == "" && err == nil {

@@ -7,10 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -23,65 +21,38 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
-// JobDuration is how long pods of Jobs run whose manifests do not say it by RunsForAnnotation.
-const JobDuration = 10 * time.Minute
-
-// RunsForAnnotation says on a pod template of a Job how long its pods run, as in 90s or 2h.
-const RunsForAnnotation = "simulate.kerf.sh/runs-for"
-
-// FromManifests makes a workload of files with Deployments, StatefulSets, ReplicaSets, DaemonSets, Jobs, Pods, PodDisruptionBudgets
-// and PriorityClasses. All are there from the start. Objects of other kinds are left out, and noted.
-//
-// Errors: *Error.
-func FromManifests(source string, files map[string][]byte) (*Workload, error) {
-	m := &maker{w: &Workload{Source: source, Templates: map[string]*corev1.PodTemplateSpec{}}}
-	all, err := m.read(files)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range all.Deployments {
-		m.set(d, replicas(d.Spec.Replicas), &d.Spec.Template)
-	}
-	for _, s := range all.StatefulSets {
-		m.set(s, replicas(s.Spec.Replicas), &s.Spec.Template)
-	}
-	for _, s := range all.ReplicaSets {
-		m.set(s, replicas(s.Spec.Replicas), &s.Spec.Template)
-	}
-	for _, j := range all.Jobs {
-		if err := m.job(j); err != nil {
-			return nil, &Error{File: source, Text: err.Error()}
-		}
-	}
-	for _, p := range all.Pods {
-		m.pod(p)
-	}
-	m.others(all)
-	if len(m.w.Steps) == 0 {
-		return nil, &Error{File: source, Text: "there is nothing that has pods: want Deployments, StatefulSets, ReplicaSets, Jobs or Pods"}
-	}
-	return m.w, nil
-}
-
-func replicas(n *int32) int {
-	if n == nil {
-		return 1
-	}
-	return int(*n)
-}
-
 // FromSnapshot makes a workload of the pods that a cluster has, with the requests and constraints that they have: other than those of
 // their Deployment where an autoscaler, a LimitRange or a webhook changed them. It does not change over time.
 //
 // Errors: there are no pods.
 func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
-	m := &maker{w: &Workload{Source: source, Templates: map[string]*corev1.PodTemplateSpec{}}}
+	m := newMaker(source)
 	parents := map[string]*metav1.OwnerReference{}
 	for _, rs := range s.ReplicaSets {
 		parents["ReplicaSet/"+rs.Namespace+"/"+rs.Name] = metav1.GetControllerOf(rs)
 	}
+	m.pods(s.Pods, parents)
+	if len(m.w.Steps) == 0 {
+		return nil, fmt.Errorf("%s has no pods beside those of DaemonSets and nodes", source)
+	}
+	m.others(&s.Objects)
+	foreign := 0
+	for _, n := range s.Nodes {
+		if n.Labels["karpenter.sh/nodepool"] == "" {
+			foreign++
+		}
+	}
+	m.w.note("the cluster begins without nodes: the bill is of those that Kerf launches for its pods, near the plan of kerf audit, and not of those that run now; pods that wait for a node count too", source, 1)
+	if foreign > 0 {
+		m.w.note("nodes that no NodePool has are not there: their pods are placed on nodes of NodePools too", fmt.Sprintf("%d nodes", foreign), 1)
+	}
+	return m.w, nil
+}
+
+// pods adds pods as they are, those of one owner as a workload. parents are the controllers of ReplicaSets.
+func (m *maker) pods(list []*corev1.Pod, parents map[string]*metav1.OwnerReference) {
 	owned := map[string][]*alike{}
-	for _, p := range s.Pods {
+	for _, p := range list {
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.DeletionTimestamp != nil {
 			continue
 		}
@@ -107,29 +78,10 @@ func FromSnapshot(source string, s *snapshot.Snapshot) (*Workload, error) {
 		}
 		owned[key] = join(owned[key], p)
 	}
-	names := map[string]bool{}
 	for _, key := range slices.Sorted(keys(owned)) {
 		kind, name, _ := strings.Cut(key, "/")
-		if names[name] { // a Deployment and a StatefulSet may have one name
-			name += "-" + strings.ToLower(kind)
-		}
-		m.putAlike(name, owned[key], names)
+		m.putAlike(m.free(kind, name), owned[key])
 	}
-	if len(m.w.Steps) == 0 {
-		return nil, fmt.Errorf("%s has no pods beside those of DaemonSets and nodes", source)
-	}
-	m.others(&s.Objects)
-	foreign := 0
-	for _, n := range s.Nodes {
-		if n.Labels["karpenter.sh/nodepool"] == "" {
-			foreign++
-		}
-	}
-	m.w.note("the cluster begins without nodes: the bill is of those that Kerf launches for its pods, near the plan of kerf audit, and not of those that run now; pods that wait for a node count too", source, 1)
-	if foreign > 0 {
-		m.w.note("nodes that no NodePool has are not there: their pods are placed on nodes of NodePools too", fmt.Sprintf("%d nodes", foreign), 1)
-	}
-	return m.w, nil
 }
 
 // alike are pods of one owner that ask for the same.
@@ -155,15 +107,12 @@ func join(groups []*alike, p *corev1.Pod) []*alike {
 }
 
 // putAlike adds the pods of an owner. Pods that ask for something else than most of them are a workload of their own.
-func (m *maker) putAlike(name string, groups []*alike, names map[string]bool) {
+func (m *maker) putAlike(name string, groups []*alike) {
 	slices.SortStableFunc(groups, func(a, b *alike) int { return b.count - a.count })
 	of := name
 	for i, g := range groups {
-		for k := 2; names[name]; k++ {
-			name = fmt.Sprintf("%s-%d", of, k)
-		}
-		names[name] = true
 		if i > 0 {
+			name = m.numbered(of)
 			m.w.note("pods that ask for something else than most pods of their owner are a workload of their own", name, g.count)
 		}
 		t := m.clean(ofPod(g.first), name)
@@ -182,69 +131,32 @@ func sharedLabels(of map[string]string) map[string]string {
 	return out
 }
 
-type maker struct{ w *Workload }
-
-// read reads the objects of files.
-//
-// Errors: *Error.
-func (m *maker) read(files map[string][]byte) (*snapshot.Objects, error) {
-	all := &snapshot.Objects{}
-	for _, name := range slices.Sorted(keys(files)) {
-		objects, err := split(name, files[name])
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range objects {
-			if err := m.sort(all, o); err != nil {
-				return nil, &Error{File: name, Text: err.Error()}
-			}
-		}
-	}
-	return all, nil
+// maker makes a workload of objects.
+type maker struct {
+	w     *Workload
+	names map[string]bool // of workloads that there are
 }
 
-// sort puts an object among those of its kind.
-func (m *maker) sort(all *snapshot.Objects, o *object) error {
-	var err error
-	switch o.Kind {
-	case "Deployment":
-		all.Deployments, err = add(all.Deployments, o)
-	case "StatefulSet":
-		all.StatefulSets, err = add(all.StatefulSets, o)
-	case "ReplicaSet":
-		all.ReplicaSets, err = add(all.ReplicaSets, o)
-	case "DaemonSet":
-		all.DaemonSets, err = add(all.DaemonSets, o)
-	case "Job":
-		all.Jobs, err = add(all.Jobs, o)
-	case "Pod":
-		all.Pods, err = add(all.Pods, o)
-	case "PodDisruptionBudget":
-		all.Budgets, err = add(all.Budgets, o)
-	case "PriorityClass":
-		all.PriorityClasses, err = add(all.PriorityClasses, o)
-	case "CronJob":
-		m.w.note("CronJobs are left out: give their pods as a trace (--workload)", o.Metadata.Name, 1)
-	default:
-		m.w.note("objects of kinds that have no pods and steer none are left out", o.Kind+" "+o.Metadata.Name, 1)
-	}
-	return err
+func newMaker(source string) *maker {
+	return &maker{w: &Workload{Source: source, Templates: map[string]*corev1.PodTemplateSpec{}}, names: map[string]bool{}}
 }
 
-func add[T any](list []*T, o *object) ([]*T, error) {
-	v := new(T)
-	if err := o.decode(v); err != nil {
-		return nil, err
+// free is a name that no workload has yet: a Deployment and a StatefulSet may have one name.
+func (m *maker) free(kind, name string) string {
+	if m.names[name] {
+		name += "-" + strings.ToLower(kind)
 	}
-	return append(list, v), nil
+	return m.numbered(name)
 }
 
-// set adds the pods of an owner.
-func (m *maker) set(o metav1.Object, n int, t *corev1.PodTemplateSpec) {
-	if s, ok := o.(*appsv1.StatefulSet); ok && len(s.Spec.VolumeClaimTemplates) > 0 {
-		m.w.note("volumes are left out, and the zones that they would keep pods in", s.Name, 1)
+// numbered is a name that no workload has yet.
+func (m *maker) numbered(of string) string {
+	name := of
+	for k := 2; m.names[name]; k++ {
+		name = fmt.Sprintf("%s-%d", of, k)
 	}
-	m.put(cmp.Or(o.GetNamespace(), "default")+"/"+o.GetName(), n, t)
+	m.names[name] = true
+	return name
 }
 
 func (m *maker) put(name string, n int, t *corev1.PodTemplateSpec) {
@@ -252,36 +164,9 @@ func (m *maker) put(name string, n int, t *corev1.PodTemplateSpec) {
 	m.w.Steps = append(m.w.Steps, Step{Workload: name, Template: name, Replicas: n})
 }
 
-// job adds the pods of a Job: as many as run at once, until all are done.
-func (m *maker) job(j *batchv1.Job) error {
-	name := cmp.Or(j.Namespace, "default") + "/" + j.Name
-	runs := JobDuration
-	if text := j.Spec.Template.Annotations[RunsForAnnotation]; text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			return fmt.Errorf("Job %q: annotation %s is %q; want a duration, as in 90s or 2h", j.Name, RunsForAnnotation, text)
-		}
-		runs = d
-	} else {
-		m.w.note(fmt.Sprintf("pods of Jobs run for %s each (annotation %s of the pod template says otherwise)", JobDuration, RunsForAnnotation), name, 1)
-	}
-	parallel, total := replicas(j.Spec.Parallelism), replicas(j.Spec.Completions)
-	if j.Spec.Completions == nil {
-		total = parallel
-	}
-	m.w.Templates[name] = m.clean(&j.Spec.Template, name)
-	for begun, at := 0, time.Duration(0); begun < total && parallel > 0; at += runs {
-		n := min(parallel, total-begun)
-		m.w.Steps = append(m.w.Steps, Step{At: at, Workload: name, Template: name, Replicas: n, Duration: runs})
-		begun += n
-	}
-	m.w.Sort()
-	return nil
-}
-
 // pod adds a pod that belongs to nobody.
 func (m *maker) pod(p *corev1.Pod) {
-	key := "pod/" + cmp.Or(p.Namespace, "default") + "/" + p.Name
+	key := m.numbered("pod/" + cmp.Or(p.Namespace, "default") + "/" + nameOf(p))
 	m.w.Templates[key] = m.clean(ofPod(p), key)
 	m.w.Steps = append(m.w.Steps, Step{Template: key, Replicas: 1})
 }

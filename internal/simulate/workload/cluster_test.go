@@ -76,7 +76,7 @@ func TestWrongManifests(t *testing.T) {
 		"kind: x": "a.yaml: document 1: it is no Kubernetes object: apiVersion or kind is missing",
 		"# empty": "apps/: there is nothing that has pods",
 		manifests[:strings.Index(manifests, "---")] + "  extra: 1\n": `a.yaml: Deployment "web": `,
-		strings.Replace(manifests, "90s", "soon", 1):                 `apps/: Job "load": annotation simulate.kerf.sh/runs-for is "soon"; want a duration`,
+		strings.Replace(manifests, "90s", "soon", 1):                 `a.yaml: Job "default/load": annotation simulate.kerf.sh/runs-for is "soon"; want a duration`,
 	} {
 		if _, err := workload.FromManifests("apps/", map[string][]byte{"a.yaml": []byte(text)}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s\n got %v\nwant %s", text, err, want)

@@ -232,7 +232,10 @@ func (r *reader) row(record []string) error {
 		if s.Duration, err = r.seconds(colDuration); err != nil {
 			return err
 		}
-		s.Duration = max(s.Duration, time.Second) // zero would be "does not end"
+		if s.Duration < time.Second { // zero would be "does not end"
+			s.Duration = time.Second
+			r.out.note(colDuration+" below 1: the pods run for one second", fmt.Sprintf("line %d", r.line), 1)
+		}
 	}
 	n, err := r.number(colReplicas, 1, 0, maxReplicas)
 	if err != nil {

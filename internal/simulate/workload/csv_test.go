@@ -107,6 +107,7 @@ func TestWrongRowsNameFileLineAndTheWayOut(t *testing.T) {
 		{"# mine\n---\nkind: Deployment\n", "trace.csv: it is YAML"},
 		{`{"format": "kerf.sh/snapshot", "items": []}`, "trace.csv: it is a snapshot of a cluster, and no trace in CSV: --snapshot takes it"},
 		{`{"items":[{"kind":"Event","involvedObject":{}}]}`, "trace.csv: it is JSON of a cluster's past, and no trace in CSV: --from-history takes it"},
+		{"\xff\xfea\x00", "trace.csv: it is UTF-16: save it as UTF-8"},
 		{"\x1f\x8b\x08", "trace.csv: it is compressed: give it a name that ends in .gz"},
 		{"arrival_s;cpu_millicores\n0;1,5\n", `trace.csv:2: cpu_millicores is "1,5"; want a whole number`},
 		{"arrival_s\n\"0\n", "trace.csv:2: extraneous or missing"},
@@ -134,6 +135,14 @@ func TestARequestThatIsMissingIsSaid(t *testing.T) {
 	w := read(t, "arrival_s,workload,cpu_millicores,memory_mib\n0,web,500,1024\n0,api,500,\n0,db,,1024\n")
 	if len(w.Notes) != 1 || w.Notes[0].Count != 2 || w.Notes[0].Example != "line 3" || !strings.HasPrefix(w.Notes[0].What, "pods without cpu_millicores or without memory_mib: they request none") {
 		t.Errorf("%+v", w.Notes)
+	}
+}
+
+// Pods that run for no time would not be told from those that do not end.
+func TestAPodRunsForASecondAtLeastAndItIsSaid(t *testing.T) {
+	w := read(t, "arrival_s,duration_s,cpu_millicores,memory_mib\n0,1,1,1\n0,0,1,1\n0,0.5,1,1\n")
+	if len(w.Notes) != 1 || w.Notes[0] != (workload.Note{What: "duration_s below 1: the pods run for one second", Count: 2, Example: "line 3"}) || w.Steps[1].Duration != time.Second {
+		t.Errorf("%+v %+v", w.Notes, w.Steps)
 	}
 }
 

@@ -49,6 +49,9 @@ func rowsOf(name string, in io.Reader) (rows io.Reader, separator rune, err erro
 		_, _ = buffered.Discard(len(mark))
 		begin = begin[len(mark):]
 	}
+	if bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff")) {
+		return nil, 0, &Error{File: name, Text: "it is UTF-16: save it as UTF-8"}
+	}
 	if bytes.HasPrefix(begin, []byte("\x1f\x8b")) {
 		return nil, 0, &Error{File: name, Text: "it is compressed: give it a name that ends in .gz"}
 	}

@@ -3,11 +3,13 @@ package workload
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func newLines(text []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(text)) }
@@ -79,4 +81,9 @@ func ofPod(p *corev1.Pod) *corev1.PodTemplateSpec {
 	t.Labels, t.Annotations, t.Spec = p.Labels, p.Annotations, *p.Spec.DeepCopy()
 	t.Spec.NodeName = ""
 	return t
+}
+
+// id names the object.
+func (o *object) id() id {
+	return id{o.Kind, cmp.Or(o.Metadata.Namespace, metav1.NamespaceDefault), o.Metadata.Name}
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
+
+	"github.com/kerf-sh/kerf/internal/setup/changeplan"
 )
 
 // ReadTemplates reads templates of pods by their objects' names from YAML or JSON: Pods, PodTemplates, and whatever has
@@ -66,6 +68,9 @@ func (o *object) decode(into any) error {
 // split reads the objects of a file, those of Lists one by one.
 func split(name string, text []byte) ([]*object, error) {
 	var out []*object
+	wrong := func(format string, args ...any) ([]*object, error) {
+		return nil, &Error{File: name, Text: fmt.Sprintf(format, args...) + changeplan.Unbuilt(changeplan.File{Name: name, Data: text})}
+	}
 	decoder := yaml.NewYAMLReader(newLines(text))
 	for n := 1; ; n++ {
 		document, err := decoder.Read()
@@ -73,20 +78,20 @@ func split(name string, text []byte) ([]*object, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, &Error{File: name, Text: fmt.Sprintf("document %d: %v", n, err)}
+			return wrong("document %d: %v", n, err)
 		}
 		if len(bytes.TrimSpace(document)) == 0 {
 			continue
 		}
 		raw, err := kyaml.YAMLToJSON(document)
 		if err != nil {
-			return nil, &Error{File: name, Text: fmt.Sprintf("document %d is no YAML: %v", n, err)}
+			return wrong("document %d is no YAML: %v", n, err)
 		}
 		if bytes.Equal(raw, []byte("null")) {
 			continue
 		}
 		if out, err = appendObjects(out, raw); err != nil {
-			return nil, &Error{File: name, Text: fmt.Sprintf("document %d: %v", n, err)}
+			return wrong("document %d: %v", n, err)
 		}
 	}
 }
