@@ -28,10 +28,11 @@ const (
 
 // drift is what is known of the replacement of drifted nodes from one round to the next.
 type drift struct {
-	mu      sync.Mutex
-	backoff backoff
-	held    heldUp    // as the last round found that looked
-	rest    time.Time // until when nothing is looked for: the last search found nothing
+	reporter *reporter // what it says neither hides what consolidation says nor takes its share
+	rest     time.Time // until when no places are looked for: the last search found none
+	mu       sync.Mutex
+	backoff  backoff
+	held     heldUp
 }
 
 // heldUp is what holds up the replacement of drifted nodes: by node what stands against it, and by pool what all of its nodes wait for.
@@ -61,21 +62,25 @@ func (l *Loop) Finished(c Command, failed string) {
 // rollOut replaces nodes that drifted, within the budgets of their pools. Replacements are ready before the first eviction. Any
 // number of pools is under way at once; one whose replacements fail waits by itself.
 func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
-	begun := l.Clock.Now()
-	if begun.Before(l.drift.rest) {
-		return nil
+	if !l.Queue.running() {
+		return nil // each command would be refused
 	}
 	if !slices.ContainsFunc(snapshot.Nodes, func(n *cluster.Node) bool { return n.Claim != "" && drifted(l.State.Claim(n.Claim)) }) {
 		l.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(0)
 		return nil
 	}
+	begun := l.Clock.Now()
 	v := l.lookAtDrift(snapshot)
+	rests := begun.Before(l.drift.rest)
 	defer func() {
 		l.drift.mu.Lock()
 		defer l.drift.mu.Unlock()
+		if rests {
+			v.stillHeld(l.drift.held)
+		}
 		l.drift.held = v.held
 	}()
-	if !slices.ContainsFunc(v.due, v.may) {
+	if rests || !slices.ContainsFunc(v.due, v.may) {
 		return nil
 	}
 	started, err := l.replace(ctx, v)
@@ -86,6 +91,18 @@ func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
 		l.drift.rest = begun.Add(took + max(driftRest, driftShare*took))
 	}
 	return errors.Join(err, errStatic)
+}
+
+// stillHeld keeps what the last search found of nodes that are due and of which nothing else is known now.
+func (v *driftView) stillHeld(last heldUp) {
+	for _, c := range v.due {
+		if why := last.nodes[c.Node]; why != "" && v.held.nodes[c.Node] == "" {
+			v.held.nodes[c.Node] = why
+		}
+		if why := last.pools[c.Pool]; why != "" && v.held.pools[c.Pool] == "" {
+			v.held.pools[c.Pool] = why
+		}
+	}
 }
 
 func drifted(claim *karpv1.NodeClaim) bool {
@@ -111,10 +128,11 @@ func (v *driftView) budget(pool string) (left int, bound bool) {
 // lookAtDrift finds what drifted, and says what stands against letting it go.
 func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 	v := &driftView{view: *newView(l.State, l.Queue, snapshot, l.Clock.Now()), blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
-	l.reporter.forget()
+	l.drift.reporter.forget()
 	eligible, short := 0, map[string]bool{}
 	l.drift.mu.Lock()
 	defer l.drift.mu.Unlock()
+	l.drift.backoff.forget(v.now)
 	for _, n := range v.snapshot.Nodes {
 		claim := l.State.Claim(n.Claim)
 		if n.Claim == "" || !drifted(claim) {
@@ -154,14 +172,14 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 // nodeStays says why a node that drifted stays.
 func (l *Loop) nodeStays(v *driftView, name string, why disrupt.Reason) {
 	v.held.nodes[name] = why.Text()
-	l.reporter.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
+	l.drift.reporter.node(&v.view, name, events.DisruptionBlocked, "it drifted, and stays", why)
 }
 
 // poolWaits says on a pool, if there is one, what its drifted nodes wait for.
 func (l *Loop) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string) {
 	if pool != nil {
 		v.held.pools[pool.Name] = text
-		l.reporter.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
+		l.drift.reporter.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
 }
 

@@ -53,7 +53,7 @@ func (h *testCluster) drift() *Loop {
 			return bare, reasons, p, nil
 		},
 	}
-	d.reporter, h.Finished = newReporter(d.Client, d.State, d.Recorder, d.Metrics, d.Clock), d.Finished
+	d.drift.reporter, h.Finished = newReporter(d.Client, d.State, d.Recorder, d.Metrics, d.Clock), d.Finished
 	return d
 }
 

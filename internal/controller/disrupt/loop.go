@@ -119,6 +119,7 @@ func (l *Loop) Launched(launched []Launch) {
 func (l *Loop) Start(ctx context.Context) error {
 	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+	l.drift.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
 }
 

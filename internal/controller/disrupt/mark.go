@@ -115,7 +115,8 @@ func isOurTaint(t corev1.Taint) bool {
 // unmark takes what a command has put on a node and its claim off again; without an ID, the taint and the reason of a disruption
 // that the node says nothing of. What is gone, or going for another reason, is left alone.
 //
-// The node comes first: a reason that is left on a claim is found by the sweep, a taint without one would be somebody else's.
+// The node comes first: a reason that is left on a claim is found by the sweep, a taint without one would be somebody else's. Where the
+// taint is somebody else's only the order on the node knows that, and the claim comes first.
 func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 	if g.Claim != "" {
 		claim, err := q.claim(ctx, g.Claim)
@@ -131,8 +132,13 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 		case !leaving && id != "":
 			return errGone // the mark is off already
 		case leaving:
-			node.Annotations = maps.Clone(node.Annotations)
 			o, ok := readOrder(node)
+			if ok && o.ForeignTaint {
+				if err := q.unmarkClaim(ctx, g); err != nil {
+					return err
+				}
+			}
+			node.Annotations = maps.Clone(node.Annotations)
 			for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
 				delete(node.Annotations, key)
 			}
@@ -148,11 +154,17 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 		return nil
 	case client.IgnoreNotFound(err) != nil && !errors.Is(err, errGone):
 		return fmt.Errorf("taking the mark off node %s: %w", g.Node, err)
-	case g.Claim == "":
+	}
+	return q.unmarkClaim(ctx, g)
+}
+
+// unmarkClaim takes the reason off a claim. One that is gone, or going, is left alone.
+func (q *Queue) unmarkClaim(ctx context.Context, g Going) error {
+	if g.Claim == "" {
 		return nil
 	}
 	signed := false
-	err = q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
+	err := q.editClaim(ctx, g.Claim, func(claim *karpv1.NodeClaim) error {
 		if !claim.DeletionTimestamp.IsZero() {
 			return errGone
 		}

@@ -129,7 +129,7 @@ var (
 // left as it is, for the next leader.
 func (q *Queue) Run(ctx context.Context) error {
 	resumed, suspects := false, map[string]bool(nil)
-	loop := obs.Rounds{Metrics: q.Metrics, Log: q.Log, Clock: q.Clock, Name: "disruption.queue", Doing: "looking for marks of disruptions", Every: takeOverAgain}
+	loop := obs.Rounds{Metrics: q.Metrics, Log: q.Log, Clock: q.Clock, Name: "disruption.queue", Doing: "looking for marks of disruptions", Every: sweepEvery}
 	_ = loop.RunPaced(ctx, func(ctx context.Context) (pause time.Duration, err error) {
 		if !resumed {
 			if err := q.resume(ctx); err != nil {
@@ -138,7 +138,9 @@ func (q *Queue) Run(ctx context.Context) error {
 			resumed = true
 			return sweepEvery, nil
 		}
-		suspects, err = q.sweep(ctx, suspects)
+		before := suspects
+		suspects = nil // lost if this panics
+		suspects, err = q.sweep(ctx, before)
 		return sweepEvery, err
 	})
 	q.mu.Lock()
@@ -146,6 +148,13 @@ func (q *Queue) Run(ctx context.Context) error {
 	q.mu.Unlock()
 	_ = q.wait.Wait() // each tells what failed
 	return nil
+}
+
+// running reports whether commands can be begun: those of a former leader are taken over.
+func (q *Queue) running() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ctx != nil
 }
 
 // Busy reports whether a claim's node is part of a command that is under way.
