@@ -161,6 +161,9 @@ func (m *Problems) overlaid(pool string, l listing) listing {
 // typesPatience is how long a decision waits for a class whose types are not at hand.
 const typesPatience = 3 * time.Second
 
+// firstPatience is how long a decision waits until static NodePools have what they lack: they only save it an instance.
+const firstPatience = 300 * time.Millisecond
+
 type listing struct {
 	types []*catalog.Type
 	err   error

@@ -267,7 +267,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		return apply.Outcome{}, nil
 	}
 	if c.o.First != nil {
-		first, cancel := context.WithTimeout(ctx, typesPatience)
+		first, cancel := context.WithTimeout(ctx, firstPatience)
 		c.o.First(first)
 		cancel()
 		snapshot = c.o.State.Snapshot()

@@ -14,14 +14,25 @@ import (
 type waiting struct {
 	mu   sync.Mutex
 	list []chan struct{}
+	vain bool // somebody waited in vain, and no round has ended since
 }
 
+// add is nil where a round takes so long that somebody has waited for it in vain.
 func (w *waiting) add() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.vain {
+		return nil
+	}
 	done := make(chan struct{})
 	w.list = append(w.list, done)
 	return done
+}
+
+func (w *waiting) inVain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.vain = true
 }
 
 // take returns a function that tells those who wait now.
@@ -31,6 +42,9 @@ func (w *waiting) take() (tell func()) {
 	list := w.list
 	w.list = nil
 	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.vain = false
 		for _, done := range list {
 			close(done)
 		}
@@ -38,7 +52,8 @@ func (w *waiting) take() (tell func()) {
 }
 
 // Settle has the loop make a round and returns when that has ended, or ctx: what static NodePools lack now is launched then. Pods of
-// their nodes that go find its room, and nothing else is launched for them. It returns at once where there is no static NodePool.
+// their nodes that go find its room, and nothing else is launched for them. It returns at once where there is no static NodePool, and while
+// a round is under way that somebody has waited for in vain.
 //
 // Concurrency: safe.
 func (c *Controller) Settle(ctx context.Context) {
@@ -46,9 +61,13 @@ func (c *Controller) Settle(ctx context.Context) {
 		return
 	}
 	done := c.waiting.add()
+	if done == nil {
+		return
+	}
 	c.poke()
 	select {
 	case <-done:
 	case <-ctx.Done():
+		c.waiting.inVain()
 	}
 }
