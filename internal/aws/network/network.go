@@ -36,6 +36,8 @@ type Resolver struct {
 	groups  memory[group]
 	// described has, by ID, whether a subnet is one of an Outpost, which has few types and little capacity of its own. That never changes.
 	described sync.Map
+	// asked has, by UID of a class, when Know last described its subnets.
+	asked sync.Map
 }
 
 // NewResolver returns a Resolver. refresh is how long an answer on subnets is believed (SUBNET_REFRESH_INTERVAL); what is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -55,12 +56,24 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 }
 
 // Know describes the class's subnets if one of its status has not been described by this process, which has taken over from another:
-// the status does not say which are on Outposts. What can't be described now counts as ForLaunches says.
+// the status does not say which are on Outposts. What can't be described counts as ForLaunches says: a launch does not wait for long, and
+// those that follow do not ask again at once.
 func (r *Resolver) Know(ctx context.Context, class *awsv1.EC2NodeClass) {
-	if slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { _, ok := r.described.Load(s.ID); return !ok }) {
-		_, _ = r.Subnets(ctx, class)
+	if !slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { _, ok := r.described.Load(s.ID); return !ok }) {
+		return
 	}
+	now := r.subnets.now()
+	if at, ok := r.asked.Load(class.UID); ok && now.Sub(at.(time.Time)) < askAgain {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	_, _ = r.Subnets(ctx, class)
+	r.asked.Store(class.UID, now)
 }
+
+// askWithin is how long Know waits for an answer, askAgain how long after one it does not ask for the same class.
+const askWithin, askAgain = 3 * time.Second, 30 * time.Second
 
 // ForLaunches are those of a class's subnets that instances are launched in: all but those of Outposts in zones where there is another. What
 // an Outpost lacks would count as lacking in the whole zone. A subnet that was never described counts as one of the region.
