@@ -19,7 +19,8 @@ type board struct {
 	// guarded tells that some pod keeps others away from it.
 	guarded bool
 	needs   map[types.UID]needs // of the pods without a node
-	// full are the kinds of pods (alike) that no seat suits but that which a pod is nominated to. Within a look seats only fill up.
+	// full are the kinds of pods (alike) that no seat suits, but perhaps that which one of them is nominated to. Within a look seats only
+	// fill up.
 	full map[types.UID]bool
 }
 

@@ -135,7 +135,7 @@ func (b *board) best(c *Actors, p *corev1.Pod) *seat {
 				fit = append(fit, s)
 			}
 		}
-		b.full[kind] = len(fit) == 0 || len(fit) == 1 && fit[0] == own
+		b.full[kind] = len(fit) == 0
 	}
 	fit = b.together(p, fit)
 	fit = b.spread(p, fit)
