@@ -57,7 +57,7 @@ func (g *gate) Start(ctx context.Context) error {
 			break
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // being told to stop is no failure
+			return nil // being told to stop is no failure
 		}
 		g.log.Error("listing nodeclaims before the first launch", "error", err)
 		select {

@@ -22,9 +22,9 @@ func (q *Queue) startAll(ctx context.Context, loop string, commands []Command, b
 	all := guard.Group{Limit: starts}
 	var one sync.Mutex
 	for i, c := range commands {
-		all.Go(loop, func() (err error) {
-			ok := false
-			if ok, refused[i], err = q.try(ctx, loop, c); ok {
+		all.Go(loop, func() error {
+			ok, why, err := q.try(ctx, loop, c)
+			if refused[i] = why; ok {
 				one.Lock()
 				defer one.Unlock()
 				begun(i)

@@ -45,7 +45,7 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 		}
 	}
 	s.priceTheGate()
-	if broken {
+	if broken || s.isBroken() {
 		q.Forget()
 	}
 	return s.decision(s.managed()), s

@@ -23,9 +23,10 @@ func (s *search) growAll() {
 
 func byPool(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), byUsage(a, b)) }
 
-// byUsage puts first what saves the largest part of its price at most, and of those what saves most.
+// byUsage puts first what saves the largest part of its price at most, and of those what saves most. Nodes of a kind stand side by side: a
+// line that is alike the one before is passed over.
 func byUsage(a, b *nodeState) int {
-	return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.savable(), a.savable()), byName(a, b))
+	return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.savable(), a.savable()), cmp.Compare(a.kind, b.kind), byName(a, b))
 }
 
 // kindOf is the same for nodes of which letting one go comes to the same as letting another go: same new node, same pods, as far as

@@ -87,6 +87,29 @@ func TestWhatCanNotGoDoesNotHideWhatCan(t *testing.T) {
 	}
 }
 
+// Nodes that are alike but for their zone lead nowhere once for each zone, not once for each change of zones in the line.
+func TestZonesDoNotHideWhatCanGo(t *testing.T) {
+	p := crowd{lone: 400, loneZone: "b", cpu: alike}.problem(10)
+	for i, n := range p.Cluster.Nodes[:400] {
+		if i%2 == 0 {
+			n.Zone, n.Labels[requirement.Zone] = "a", "a"
+			class := *n.Pods[0].Class
+			class.Selector = []requirement.Term{in(requirement.Zone, "a")}
+			class.ID = ""
+			class.ID = class.Hash()
+			n.Pods[0].Class = &class
+		}
+	}
+	d, decisions := disrupt.Decide(p), 1
+	for ; len(d.Moves) == 0 && d.Next > 0 && decisions <= 10; decisions++ {
+		p.Options.Start = d.Next
+		d = disrupt.Decide(p)
+	}
+	if d.Before-d.After < 100_000 {
+		t.Errorf("after %d decisions it saves %d by %d moves", decisions, d.Before-d.After, len(d.Moves))
+	}
+}
+
 func TestWhatIsBrokenOffIsGoneOnWith(t *testing.T) {
 	p := crowd{lone: 380, loneZone: "b", cpu: below, shy: true}.problem(10)
 	d := disrupt.Decide(p)

@@ -21,7 +21,6 @@ type search struct {
 	named map[string]*nodeState
 	pools map[string]*poolState
 	moves []Move
-	rolls bool
 	stats Stats
 	limit int64
 	// worked is what was worked before the search began.
