@@ -12,13 +12,17 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 )
 
-// initialize marks the node as one that pods can use and disruption may look at, once it is ready.
+// initialize marks the node as one that pods can use and disruption may look at, once it is ready. A node that its kubelet has made anew is
+// marked again.
 func (c *Controller) initialize(ctx context.Context, claim *karpv1.NodeClaim, node *corev1.Node) error {
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
-	if conditions.IsTrue(karpv1.ConditionTypeInitialized) {
+	initialized := conditions.IsTrue(karpv1.ConditionTypeInitialized)
+	if initialized && node.Labels[karpv1.NodeInitializedLabelKey] == "true" {
 		return nil
 	}
-	if reason, message := c.uninitialized(claim, node); reason != "" {
+	if reason, message := c.uninitialized(claim, node); initialized && reason != "" {
+		return nil
+	} else if reason != "" {
 		conditions.SetUnknownWithReason(karpv1.ConditionTypeInitialized, reason, message)
 		return nil
 	}

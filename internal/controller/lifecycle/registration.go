@@ -55,7 +55,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	}
 	node := nodes[0].DeepCopy()
 	if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
-		return node, nil
+		return node, c.adoptAgain(ctx, claim, nodes[0], node)
 	}
 	if !c.placed(ctx, claim) {
 		const message = "EC2 has not told yet in which partition of its placement group the instance stands"
@@ -69,7 +69,7 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 			conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
 			return nil, nil
 		}
-		if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }) {
+		if !slices.ContainsFunc(node.Spec.Taints, isUnregistered) {
 			c.Recorder.Eventf(node, corev1.EventTypeWarning, events.UnregisteredTaintMissing,
 				"the node joined without the taint %s:NoExecute, so pods may have landed on it before its labels were right; add it to the kubelet's --register-with-taints", karpv1.UnregisteredTaintKey)
 		}
@@ -91,6 +91,21 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	conditions.SetTrue(karpv1.ConditionTypeRegistered)
 	c.joined(ctx, claim)
 	return node, nil
+}
+
+func isUnregistered(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }
+
+// adoptAgain adopts the node of a registered claim that a kubelet has made anew, after somebody deleted it.
+func (c *Controller) adoptAgain(ctx context.Context, claim *karpv1.NodeClaim, stored, node *corev1.Node) error {
+	if !slices.ContainsFunc(node.Spec.Taints, isUnregistered) || !node.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	adopt(node, claim)
+	if err := c.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("registering node %q, which was made anew, for nodeclaim %q: %w", node.Name, claim.Name, err))
+	}
+	c.Log.InfoContext(ctx, "registered the node of a nodeclaim that its kubelet has made anew", append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name)...)
+	return nil
 }
 
 // adopt gives a node what its claim says and takes the unregistered taint away.
@@ -124,5 +139,5 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	}
 	delete(node.Annotations, story.TraceparentAnnotation)
 	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey })
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isUnregistered)
 }
