@@ -99,6 +99,8 @@ type Cache struct {
 
 	claimsByID index[string, string] // provider ID to claims
 	nodesByID  index[string, string] // provider ID to nodes
+	// nodeLeft are provider IDs of claims whose node was seen to go.
+	nodeLeft map[string]bool
 	// nodesByHost maps values of the label kubernetes.io/hostname to nodes.
 	nodesByHost index[string, string]
 
@@ -149,7 +151,7 @@ func New(o Options) *Cache {
 		waiting: map[types.NamespacedName]*entry{}, settled: map[types.UID]int{},
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
-		claimsByID: index[string, string]{}, nodesByID: index[string, string]{}, nodesByHost: index[string, string]{},
+		claimsByID: index[string, string]{}, nodesByID: index[string, string]{}, nodeLeft: map[string]bool{}, nodesByHost: index[string, string]{},
 		reserved: reservation.New(), nominees: index[string, types.NamespacedName]{},
 		units: map[reservation.Unit]*cluster.Node{}, deleting: map[reservation.Unit]struct{}{}, daemons: map[types.NamespacedName]cluster.Daemon{},
 		dirty: map[reservation.Unit]struct{}{}, dirtySets: map[types.NamespacedName]struct{}{},

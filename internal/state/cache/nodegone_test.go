@@ -19,6 +19,7 @@ func TestAnInstanceWhoseNodeIsGoneIsNoCapacity(t *testing.T) {
 		"one whose node was gone before this process": {time.Hour, "", false},
 		"one whose node is there":                     {time.Hour, "seen", true},
 		"one whose node was deleted":                  {time.Hour, "gone", false},
+		"one whose node was deleted a moment later":   {time.Second, "gone", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()

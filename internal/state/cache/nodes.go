@@ -48,6 +48,9 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 	old := c.nodes.get("", node.Name)
 	if c.nodes.remove(node) {
 		c.unlinkNode(old)
+		if id := old.Spec.ProviderID; len(c.claimsByID[id]) > 0 {
+			c.nodeLeft[id] = true
+		}
 		c.setHost(old, nil)
 		c.recountID(old.Spec.ProviderID)
 		delete(c.constraints.podEvents, node.Name)
@@ -62,6 +65,7 @@ func (c *Cache) linkNode(node *corev1.Node) {
 	c.touch(reservation.OfClaim(node.Name)) // a claim of the same name must show itself under another
 	if id := node.Spec.ProviderID; id != "" {
 		c.nodesByID.add(id, node.Name)
+		delete(c.nodeLeft, id)
 		c.touchID(id)
 	}
 }
@@ -144,6 +148,7 @@ func (c *Cache) RemoveClaim(claim *karpv1.NodeClaim) {
 
 func (c *Cache) forgetClaim(claim *karpv1.NodeClaim) {
 	c.unlinkClaim(claim)
+	delete(c.nodeLeft, claim.Status.ProviderID)
 	c.recount(claim.Name)
 	c.breakReservations(reservation.OfClaim(claim.Name))
 	c.reserved.ForgetClaim(claim.Name)
@@ -257,7 +262,7 @@ const joinLag = 30 * time.Second
 // nodeGone reports whether a claim that has no Node had one: its instance takes no pods any more.
 func (c *Cache) nodeGone(claim *karpv1.NodeClaim) bool {
 	registered := claim.StatusConditions().Get(karpv1.ConditionTypeRegistered)
-	return registered.IsTrue() && c.now().Sub(registered.LastTransitionTime.Time) >= joinLag
+	return registered.IsTrue() && (c.nodeLeft[claim.Status.ProviderID] || c.now().Sub(registered.LastTransitionTime.Time) >= joinLag)
 }
 
 // claimOf is the NodeClaim that a Node belongs to: that with its provider ID, the first by name if there are several.
