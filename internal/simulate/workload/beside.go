@@ -28,7 +28,10 @@ func (w *Workload) AddManifests(source string, files map[string][]byte) error {
 	for _, o := range all.foreign {
 		w.note(otherKinds, o.Kind+" "+o.Metadata.Name, 1)
 	}
-	all.labels = nil // the trace says which pods run
+	all.labels = nil // the trace says which pods run, but for those of DaemonSets
+	for _, d := range all.DaemonSets {
+		all.label(d, d.Spec.Template.Labels)
+	}
 	if err := w.checkBudgets(source, all, "of the template that their row names", "name templates with these labels (--templates)"); err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func (w *Workload) AddManifests(source string, files map[string][]byte) error {
 }
 
 // checkBudgets refuses PodDisruptionBudgets that are invalid, or select neither pods of the workload nor any that the files have
-// besides. from says in words where pods have their labels from, and fix how they get others.
+// besides. Where an operator may make pods of other objects of the namespace it is noted only. from says in words where pods have their labels from, and fix how they get others.
 func (w *Workload) checkBudgets(source string, all *objects, from, fix string) error {
 	pods := all.labels
 	for i := range w.Steps {
@@ -54,7 +57,9 @@ func (w *Workload) checkBudgets(source string, all *objects, from, fix string) e
 	for _, b := range all.Budgets {
 		if why := invalid(b); why != "" {
 			wrong = append(wrong, fmt.Sprintf("PodDisruptionBudget %q is invalid: %s", b.Name, why))
-		} else if why := unmatched(b, pods, from, fix); why != "" {
+		} else if why := unmatched(b, pods, from, fix); why != "" && all.operated[cmp.Or(b.Namespace, metav1.NamespaceDefault)] {
+			w.note("PodDisruptionBudgets that select none of the pods that are played hold nothing: an operator may make their pods", b.Name, 1)
+		} else if why != "" {
 			wrong = append(wrong, fmt.Sprintf("PodDisruptionBudget %q selects no pod of %s: %s", b.Name, w.Source, why))
 		}
 	}

@@ -86,8 +86,9 @@ func TestABudgetOfNoPodIsRefused(t *testing.T) {
 		budget("shop", ""): `beside/: PodDisruptionBudget "b" selects no pod`,
 		budget("shop", ", selector: {matchExpressions: [{key: app, operator: Is, values: [web]}]}"): `beside/: PodDisruptionBudget "b" selects no pod of trace.csv: its selector can't be read: "Is" is not a valid label selector operator`,
 		budget("shop", ", maxUnavailable: 1, selector: {}"):                                         `beside/: PodDisruptionBudget "b" is invalid: minAvailable and maxUnavailable exclude each other`,
-		budget("shop", ", selector: {}"):                                                            "",
-		budget("default", ", selector: {}"):                                                         "",
+		budget("shop", ", selector: {matchLabels: {app: log}}") + "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: log, namespace: shop}\nspec: {selector: {matchLabels: {app: log}}, template: {metadata: {labels: {app: log}}, spec: {containers: [{name: a, image: x}]}}}\n": "",
+		budget("shop", ", selector: {}"):    "",
+		budget("default", ", selector: {}"): "",
 	} {
 		_, err := traceWith(t, objects)
 		if want == "" && err == nil {

@@ -11,7 +11,7 @@ import (
 // made is an object of JSON: its spec, and what its metadata and its status have besides.
 func made(kind, name, spec, metadata, status string) string {
 	version := map[string]string{"Pod": "v1", "ReplicationController": "v1", "ResourceQuota": "v1", "LimitRange": "v1", "Job": "batch/v1", "CronJob": "batch/v1", "PodDisruptionBudget": "policy/v1",
-		"HorizontalPodAutoscaler": "autoscaling/v2", "Rollout": "argoproj.io/v1alpha1", "Kustomization": "kustomize.config.k8s.io/v1beta1"}[kind]
+		"HorizontalPodAutoscaler": "autoscaling/v2", "Rollout": "argoproj.io/v1alpha1", "Prometheus": "monitoring.coreos.com/v1", "Kustomization": "kustomize.config.k8s.io/v1beta1"}[kind]
 	if version == "" {
 		version = "apps/v1"
 	}
@@ -65,10 +65,13 @@ func TestWhichPodsOfManifestsArePlayed(t *testing.T) {
 		"other kinds with pods": {web + made("Rollout", "canary", `"replicas": 3, `+oneTemplate, "", ""), "2 shop/web",
 			"1 × objects of kind Rollout (argoproj.io/v1alpha1) are left out: their pods are missing in every figure: shop/canary"},
 		"other kinds whose ReplicaSet is there": {made("Rollout", "canary", `"replicas": 3, `+oneTemplate, "", "") + made("ReplicaSet", "canary-1", `"replicas": 3, `+oneTemplate, of("Rollout", "canary"), ""), "3 shop/canary-1", ""},
-		"an autoscaler":                         {web + made("HorizontalPodAutoscaler", "web", "", "", ""), "2 shop/web", "1 × HorizontalPodAutoscalers are left out: the number of pods does not follow their use"},
-		"a LimitRange":                          {web + made("LimitRange", "l", "", "", ""), "2 shop/web", "1 × LimitRanges are left out: pods request what their own manifests say"},
-		"a ResourceQuota":                       {web + made("ResourceQuota", "q", "", "", ""), "2 shop/web", "1 × ResourceQuotas are left out: they refuse no pod"},
-		"other kinds":                           {web + made("Scale", "s", `"template": "none"`, "", ""), "2 shop/web", "1 × objects of other kinds are left out: Scale s"},
+		"kinds of these names of other groups": {web + strings.ReplaceAll(made("Job", "train", `"minAvailable": 3`, "", ""), "batch/v1", "batch.volcano.sh/v1alpha1") +
+			strings.ReplaceAll(made("Deployment", "web", `"reserveOrdinals": [1], `+oneTemplate, "", ""), "apps/v1", "apps.kruise.io/v1alpha1"), "2 shop/web",
+			"1 × objects of kind Deployment (apps.kruise.io/v1alpha1) are left out: their pods are missing in every figure: shop/web"},
+		"an autoscaler":   {web + made("HorizontalPodAutoscaler", "web", "", "", ""), "2 shop/web", "1 × HorizontalPodAutoscalers are left out: the number of pods does not follow their use"},
+		"a LimitRange":    {web + made("LimitRange", "l", "", "", ""), "2 shop/web", "1 × LimitRanges are left out: pods request what their own manifests say"},
+		"a ResourceQuota": {web + made("ResourceQuota", "q", "", "", ""), "2 shop/web", "1 × ResourceQuotas are left out: they refuse no pod"},
+		"other kinds":     {web + made("Scale", "s", `"template": "none"`, "", ""), "2 shop/web", "1 × objects of other kinds are left out: Scale s"},
 		"a file of kustomize": {web + strings.Replace(made("Kustomization", "", "", "", ""), `, "name": ""`, "", 1), "2 shop/web",
 			"1 × files of kustomize are left out, and the objects of their folders count as they are written: kustomize build overlays/prod > all.yaml writes what is applied: a.yaml"},
 	} {
@@ -115,6 +118,7 @@ func TestManifestsThatCantBeMeantAreRefused(t *testing.T) {
 		"a budget of a workload":               {map[string]string{"a.yaml": budget(`"minAvailable": 200, "selector": {"matchLabels": {"app": "web"}}`)}, ""},
 		"a budget of a workload that is at 0":  {map[string]string{"a.yaml": strings.Replace(budget(`"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}`), `"replicas": 2`, `"replicas": 0`, 1)}, ""},
 		"a budget of pods of a left-out kind":  {map[string]string{"a.yaml": strings.ReplaceAll(web, "web", "api") + made("Rollout", "web", oneTemplate, "", "") + made("PodDisruptionBudget", "b", `"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}`, "", "")}, ""},
+		"a budget of an operator's pods":       {map[string]string{"a.yaml": budget(`"minAvailable": 1, "selector": {"matchLabels": {"app": "prometheus"}}`) + made("Prometheus", "k", `"replicas": 2`, "", "")}, ""},
 		"a budget by the name of the workload": {map[string]string{"a.yaml": budget(`"minAvailable": 1, "selector": {"matchLabels": {"simulate.kerf.sh/workload": "web"}}`)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

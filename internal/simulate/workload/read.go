@@ -24,9 +24,10 @@ type objects struct {
 	snapshot.Objects          // DaemonSets, Pods, PodDisruptionBudgets, PriorityClasses
 	owners           []*owner // of pods, DaemonSets left out
 	foreign          []*object
-	files            map[id]string // where the objects are that are read, CronJobs among them
-	haveOwned        map[id]bool   // what controls some object of the files
-	labels           []podLabels   // of all templates and Pods, those of kinds that are not read among them
+	files            map[id]string   // where the objects are that are read, CronJobs among them
+	haveOwned        map[id]bool     // what controls some object of the files
+	labels           []podLabels     // of all templates and Pods, those of kinds that are not read among them
+	operated         map[string]bool // namespaces with objects of kinds of an operator, who may make pods of them
 }
 
 // podLabels are the labels of pods.
@@ -37,6 +38,20 @@ type podLabels struct {
 
 // ownerKinds are in the order in which they start.
 var ownerKinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Job"}
+
+// groups are those of the API that the kinds are of which are read; others have kinds of the same names.
+var groups = map[string]string{
+	"Deployment": "apps", "StatefulSet": "apps", "ReplicaSet": "apps", "DaemonSet": "apps", "ReplicationController": "", "Pod": "", "Job": "batch", "CronJob": "batch",
+	"PodDisruptionBudget": "policy", "PriorityClass": "scheduling.k8s.io",
+}
+
+func (o *object) group() string {
+	group, _, named := strings.Cut(o.APIVersion, "/")
+	if !named {
+		return ""
+	}
+	return group
+}
 
 // steering are kinds that change pods or their number in a cluster, and nothing in a simulation.
 var steering = map[string]string{
@@ -52,7 +67,7 @@ const otherKinds = "objects of other kinds are left out"
 //
 // Errors: *Error; an object is there twice.
 func (m *maker) read(files map[string][]byte) (*objects, error) {
-	all := &objects{files: map[id]string{}, haveOwned: map[id]bool{}}
+	all := &objects{files: map[id]string{}, haveOwned: map[id]bool{}, operated: map[string]bool{}}
 	for _, name := range slices.Sorted(keys(files)) {
 		list, err := split(name, files[name])
 		if err != nil {
@@ -72,7 +87,11 @@ func (m *maker) read(files map[string][]byte) (*objects, error) {
 
 // sort puts an object among those of its kind.
 func (m *maker) sort(all *objects, o *object, file string) error {
-	switch o.Kind {
+	kind := o.Kind
+	if groups[kind] != o.group() {
+		kind = ""
+	}
+	switch kind {
 	case "Deployment":
 		d := &appsv1.Deployment{}
 		return all.own(o, file, d, &d.Spec.Replicas, &d.Spec.Template)
@@ -140,10 +159,13 @@ func (m *maker) unread(all *objects, o *object, file string) {
 		spec.Spec.Template.Spec.Containers = nil // its fields of these names are something else
 	}
 	at := &metav1.ObjectMeta{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name}
-	group, _, _ := strings.Cut(o.APIVersion, "/")
+	group := o.group()
+	if strings.Contains(group, ".") && !strings.HasSuffix(group, "k8s.io") {
+		all.operated[cmp.Or(o.Metadata.Namespace, metav1.NamespaceDefault)] = true
+	}
 	what := steering[o.Kind]
 	switch {
-	case o.Kind == "CronJob":
+	case o.Kind == "CronJob" && group == "batch":
 		all.files[o.id()] = file
 		all.label(at, spec.Spec.JobTemplate.Spec.Template.Labels)
 		if spec.Spec.Suspend {
