@@ -30,7 +30,9 @@ func (p *Provider) Launch(ctx context.Context, claim *karpv1.NodeClaim, class *a
 	if err := p.usable(class); err != nil {
 		return nil, awserr.Wrap(op, err)
 	}
-	p.networks.Know(ctx, class)
+	if err := p.networks.Know(ctx, class); err != nil {
+		p.log.Warn("which subnets of an EC2NodeClass are on Outposts is not known; instances may be launched there", "ec2nodeclass", class.Name, "error", err)
+	}
 	types, err := p.shown(ctx, claim, class)
 	if err != nil {
 		return nil, awserr.Wrap(op, err)

@@ -3,6 +3,7 @@ package network
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,18 +59,24 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 // Know describes the class's subnets if one of its status has not been described by this process, which has taken over from another:
 // the status does not say which are on Outposts. What can't be described counts as ForLaunches says: a launch does not wait for long, and
 // those that follow do not ask again at once.
-func (r *Resolver) Know(ctx context.Context, class *awsv1.EC2NodeClass) {
+//
+// Errors: what SubnetsReady would say of a call that was made and not answered.
+func (r *Resolver) Know(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	if !slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { _, ok := r.described.Load(s.ID); return !ok }) {
-		return
+		return nil
 	}
 	now := r.subnets.now()
 	if at, ok := r.asked.Load(class.UID); ok && now.Sub(at.(time.Time)) < askAgain {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	_, _ = r.Subnets(ctx, class)
+	_, f := r.Subnets(ctx, class)
 	r.asked.Store(class.UID, now)
+	if f.Unknown {
+		return errors.New(f.Message)
+	}
+	return nil
 }
 
 // askWithin is how long Know waits for an answer, askAgain how long after one it does not ask for the same class.

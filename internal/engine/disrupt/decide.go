@@ -12,7 +12,7 @@ import (
 //
 // There are two ways through the nodes (see search.run): the emptiest go first, or the pods of all badly used nodes are packed on new
 // nodes. Where much could be saved that is the first way to be tried. Where the moves that it finds leave something to be saved, the
-// other way is tried by itself as well, and the one that leaves the lower bill wins.
+// other way is tried by itself as well, and the one that leaves the lower bill wins; of two equal bills the one that disturbs less.
 //
 // Cost: grows with the pods of the candidates; see Options.Work.
 // Concurrency: safe; p is only read.
@@ -40,7 +40,10 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 		other := newSearch(p, q.WhatIf(p.Cluster))
 		other.run(!anew)
 		broken = broken || other.isBroken()
-		if other.after() < s.after() {
+		if anew { // of two that come to the same, that in which the emptiest nodes go first, as it asks about each by itself
+			s, other = other, s
+		}
+		if other.after() < s.after() || other.after() == s.after() && other.disturbed() < s.disturbed() {
 			s = other
 		}
 	}
@@ -58,6 +61,14 @@ func (s *search) saving() catalog.MicroUSD {
 	sum := catalog.MicroUSD(0)
 	for i := range s.moves {
 		sum += s.moves[i].Saving
+	}
+	return sum
+}
+
+func (s *search) disturbed() int64 {
+	sum := int64(0)
+	for i := range s.moves {
+		sum += s.moves[i].Disruption
 	}
 	return sum
 }

@@ -35,7 +35,7 @@ var fails = map[string][]string{
 	"AllowRegionalReadActions ec2:DescribeSpotPriceHistory":      pricesOnly,
 	"AllowPricingReadActions pricing:GetProducts":                pricesOnly,
 
-	"AllowRegionalReadActions ec2:DescribeSubnets":        ownClasses,
+	"AllowRegionalReadActions ec2:DescribeSubnets":        slices.Concat(ownClasses, []string{takingOver}),
 	"AllowRegionalReadActions ec2:DescribeSecurityGroups": ownClasses,
 	"AllowRegionalReadActions ec2:DescribeImages":         ownClasses,
 	"AllowSSMReadActions ssm:GetParameter":                {resolving, resolvedOnce, fixing, reserving, placing},
