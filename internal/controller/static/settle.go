@@ -13,8 +13,8 @@ import (
 // Concurrency: safe.
 type waiting struct {
 	mu   sync.Mutex
-	list []chan struct{}
-	vain bool // somebody waited in vain, and no round has ended since
+	next chan struct{} // is closed at the end of the next round that begins; nil where nobody waits for it
+	vain bool          // somebody waited in vain, and no round has ended since
 }
 
 // add is nil where a round takes so long that somebody has waited for it in vain.
@@ -24,9 +24,10 @@ func (w *waiting) add() <-chan struct{} {
 	if w.vain {
 		return nil
 	}
-	done := make(chan struct{})
-	w.list = append(w.list, done)
-	return done
+	if w.next == nil {
+		w.next = make(chan struct{})
+	}
+	return w.next
 }
 
 func (w *waiting) inVain() {
@@ -39,14 +40,14 @@ func (w *waiting) inVain() {
 func (w *waiting) take() (tell func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list := w.list
-	w.list = nil
+	ended := w.next
+	w.next = nil
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.vain = false
-		for _, done := range list {
-			close(done)
+		if ended != nil {
+			close(ended)
 		}
 	}
 }
