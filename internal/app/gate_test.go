@@ -17,12 +17,18 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
-// A new leader must not launch in a zone that traffic is shifted away from only because it has not looked yet.
-func TestLaunchesWaitForTheFirstLookAtZonalShiftsButNotForever(t *testing.T) {
+func claimScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := karpv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
+	return scheme
+}
+
+// A new leader must not launch in a zone that traffic is shifted away from only because it has not looked yet.
+func TestLaunchesWaitForTheFirstLookAtZonalShiftsButNotForever(t *testing.T) {
+	scheme := claimScheme(t)
 	for name, c := range map[string]struct {
 		enabled bool
 		looks   time.Duration // when it is looked, never if 0
@@ -63,10 +69,7 @@ func TestInstancesAreLeftAloneUntilTheFirstLookAtZonalShifts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme := runtime.NewScheme()
-	if err := karpv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	scheme := claimScheme(t)
 	for name, c := range map[string]struct {
 		enabled bool
 		looks   time.Duration // when it is looked, never if 0

@@ -146,7 +146,7 @@ func (a *audit) replicaRisks() {
 	var node, zone, one, spot []Object
 	zones := len(a.st.zones(func(n *audited) bool { return n.from == ofPool || n.from == ofGroup }))
 	partly := map[owner]bool{} // other replicas run where nothing is known
-	for _, p := range a.st.astray {
+	for _, p := range a.st.nodeless {
 		partly[a.st.owners.of(p)] = true
 	}
 	found := a.demandsOnce()
@@ -336,8 +336,8 @@ func (a *audit) unknown() {
 		*u = append(*u, plural(n, "rule")+" of the price file "+cond(n == 1, "is", "are")+" for other regions than "+a.m.region+".")
 	}
 	c := a.report.Cluster
-	if n := len(a.st.astray); n > 0 {
-		p := a.st.astray[0]
+	if n := len(a.st.nodeless); n > 0 {
+		p := a.st.nodeless[0]
 		*u = append(*u, fmt.Sprintf("Nodes of %s that were not read: %s/%s runs on %s%s. No amount has these pods, and no risk says whether their workloads have one replica, or all in one place.",
 			plural(n, "pod"), p.Namespace, p.Name, p.Spec.NodeName, cond(n == 1, "", fmt.Sprintf(" and %d more", n-1))))
 	}

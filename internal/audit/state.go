@@ -65,7 +65,7 @@ type state struct {
 	standing *cache.DisruptionConstraints
 	budgets  intake.PodBudgets
 	owners   owners
-	astray   []*corev1.Pod // pods that run on nodes that were not read, by namespace and name
+	nodeless []*corev1.Pod // pods that run on nodes that were not read, by namespace and name
 }
 
 // read makes values of the objects.
@@ -133,10 +133,10 @@ func read(s *snapshot.Snapshot, m *market) *state {
 	}
 	for name, pods := range running {
 		if st.byName[name] == nil && !s.Missing("nodes") {
-			st.astray = append(st.astray, pods...)
+			st.nodeless = append(st.nodeless, pods...)
 		}
 	}
-	slices.SortFunc(st.astray, func(x, y *corev1.Pod) int {
+	slices.SortFunc(st.nodeless, func(x, y *corev1.Pod) int {
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 	return st

@@ -15,6 +15,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kerf-sh/kerf/internal/setup/snapshot"
 )
@@ -45,13 +46,7 @@ var groups = map[string]string{
 	"PodDisruptionBudget": "policy", "PriorityClass": "scheduling.k8s.io",
 }
 
-func (o *object) group() string {
-	group, _, named := strings.Cut(o.APIVersion, "/")
-	if !named {
-		return ""
-	}
-	return group
-}
+func (o *object) group() string { return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).Group }
 
 // steering are kinds that change pods or their number in a cluster, and nothing in a simulation.
 var steering = map[string]string{
