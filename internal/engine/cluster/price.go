@@ -19,22 +19,18 @@ type Pricer struct {
 	Least bool
 
 	known map[*Node]*Node
+	// names are the types of each list by their names.
+	names map[listKey]map[string]*catalog.Type
 }
 
 // Apply returns the nodes with what it knows of them. Nodes of no pool are returned as they are. An offering that can't be launched
 // any more still tells what it costs. Where a node's own pool does not offer its type, as a static one that is not among the
 // pools that are launched from, the least counts that it costs by any other.
 //
-// Cost: one look-up per node; one per pool for a node of which neither it nor its pool tells the price.
+// Cost: one look-up per node; one per pool for a node of which neither it nor its pool tells the price. A list of types that is new
+// is read once.
 func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
-	types := byPool{}
-	for _, p := range pools {
-		byName := make(map[string]*catalog.Type, len(p.Types))
-		for _, t := range p.Types {
-			byName[t.Name] = t
-		}
-		types[p.Name] = byName
-	}
+	types := x.byPool(pools)
 	known := make(map[*Node]*Node, len(nodes))
 	out := make([]*Node, len(nodes))
 	for i, n := range nodes {
@@ -53,6 +49,29 @@ func (x *Pricer) Apply(nodes []*Node, pools []*Pool) []*Node {
 
 // byPool are types by their pool and their name.
 type byPool map[string]map[string]*catalog.Type
+
+func (x *Pricer) byPool(pools []*Pool) byPool {
+	out, names := byPool{}, map[listKey]map[string]*catalog.Type{}
+	for _, p := range pools {
+		if len(p.Types) == 0 {
+			continue
+		}
+		key := listKey{&p.Types[0], len(p.Types)}
+		byName := names[key]
+		if byName == nil {
+			byName = x.names[key]
+		}
+		if byName == nil {
+			byName = make(map[string]*catalog.Type, len(p.Types))
+			for _, t := range p.Types {
+				byName[t.Name] = t
+			}
+		}
+		names[key], out[p.Name] = byName, byName
+	}
+	x.names = names
+	return out
+}
 
 func (x *Pricer) priced(n *Node, t *catalog.Type, types byPool) *Node {
 	price, limits := n.Price, n.AttachLimits
