@@ -12,10 +12,12 @@ import (
 	"github.com/kerf-sh/kerf/internal/guard"
 )
 
-// How often prices are worth asking for again. On-demand prices change by announcement, spot prices all day.
+// How often prices are worth asking for again. On-demand prices change by announcement, spot prices all day. Where a third of them
+// move every ten minutes, asking for them three times as often changes the bill by less than the noise of 0.1 %
+// (make ledger LOADS=steady HOURS=3 SEEDS=1-12 with each period); each answer has thousands of prices.
 const (
 	OnDemandPeriod = 12 * time.Hour
-	SpotPeriod     = 5 * time.Minute
+	SpotPeriod     = 15 * time.Minute
 )
 
 // OnDemandSoon is when on-demand prices are asked for again after an answer that no other has confirmed: the first one, and one

@@ -82,7 +82,7 @@ func TestAPoolThatIsBackStillHasItsPast(t *testing.T) {
 	f.lately(t)
 	f.sim.World.SetSpotPrice("m5.large", "us-east-1a", 20_000)
 	gone := f.sim.World.AddFault(world.Fault{Kind: world.FaultMissingSpotPrices, InstanceType: "m5.large", Zone: "us-east-1a"})
-	for range 30 {
+	for range 10 {
 		f.pass(pricing.SpotPeriod)
 		f.lately(t)
 	}

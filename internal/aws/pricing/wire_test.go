@@ -77,7 +77,7 @@ func TestRefreshAsksOnlyForWhatIsOld(t *testing.T) {
 		if err := f.book.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		f.pass(pricing.OnDemandSoon)
+		f.pass(pricing.SpotPeriod)
 	}
 	if err := f.book.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
