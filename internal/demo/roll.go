@@ -43,7 +43,7 @@ func (r *run) roll(ctx context.Context) error {
 		return err
 	}
 	r.line("image %s is published", image)
-	if err := r.foresee(ctx, image); err != nil {
+	if err := r.planChange(ctx, image); err != nil {
 		return err
 	}
 	w := r.state.watchRoll("shop", shopPods)
@@ -93,7 +93,7 @@ func (r *run) publish() (string, error) {
 }
 
 // report tells what kerf plan says about the new image.
-func (r *run) foresee(ctx context.Context, image string) error {
+func (r *run) planChange(ctx context.Context, image string) error {
 	binary, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("looking for kerf plan: %w", err)

@@ -13,7 +13,7 @@ import (
 func (r *run) summary(ctx context.Context) error {
 	instances, err := r.aws.Instances(ctx)
 	if err != nil {
-		return fmt.Errorf("asking the simulated AWS for its machines: %w", err)
+		return fmt.Errorf("asking the simulated AWS for its instances: %w", err)
 	}
 	leaked := slices.DeleteFunc(slices.Clone(instances), func(i control.Instance) bool { return i.State == "terminated" || i.State == "shutting-down" })
 	l := r.state.latencies()

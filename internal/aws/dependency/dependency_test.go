@@ -38,7 +38,7 @@ func TestWhenAServiceCountsAsGone(t *testing.T) {
 			h.begin("EC2", "A")(answered, "")
 			h.begin("EC2", "A")(failed, "x")
 		}, ""},
-		"an answer mends it": {func(h *Health, c *clock) {
+		"an answer ends it": {func(h *Health, c *clock) {
 			for range 5 {
 				h.begin("EC2", "A")(failed, "x")
 			}

@@ -154,7 +154,7 @@ func TestAThrottledParameterIsNeverAChange(t *testing.T) {
 			t.Errorf("%d images, %+v", len(amis), finding)
 		}
 	})
-	t.Run("and it mends itself", func(t *testing.T) {
+	t.Run("and it recovers by itself", func(t *testing.T) {
 		f.sim.World.ClearFaults()
 		if diff := cmp.Diff(before, f.mustResolve(t, alias("al2023@latest"))); diff != "" {
 			t.Errorf("images changed:\n%s", diff)

@@ -110,7 +110,7 @@ func (m *Manager) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string
 	return name, err
 }
 
-// inherits reports whether a profile was made for the class and its role by another controller, whose names can't be foreseen. One
+// inherits reports whether a profile was made for the class and its role by another controller, whose names can't be known. One
 // that may not be read is not taken over.
 func (m *Manager) inherits(ctx context.Context, class *awsv1.EC2NodeClass, name string) (bool, error) {
 	role := lastSegment(class.Spec.Role)

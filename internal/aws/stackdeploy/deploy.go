@@ -90,7 +90,7 @@ var wayOut = map[types.StackStatus]string{
 	types.StackStatusCreateFailed:         neverMade,
 	types.StackStatusDeleteFailed:         "see in its events what could not be deleted and run \"aws cloudformation delete-stack --stack-name %s\" again",
 	types.StackStatusUpdateRollbackFailed: "run \"aws cloudformation continue-update-rollback --stack-name %s\"",
-	types.StackStatusImportRollbackFailed: "mend by hand what its events say of the stack %s",
+	types.StackStatusImportRollbackFailed: "fix by hand what its events say of the stack %s",
 }
 
 const neverMade = "it was never made whole; delete it with \"aws cloudformation delete-stack --stack-name %s\""

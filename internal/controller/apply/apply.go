@@ -66,7 +66,7 @@ type Options struct {
 type Applier struct {
 	o      Options
 	events *announcer
-	// turn is held while purchases are checked and made, so that each counts what the other launched.
+	// turn is held while launches are checked and made, so that each counts what the other launched.
 	turn chan struct{}
 }
 

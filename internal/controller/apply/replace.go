@@ -40,7 +40,7 @@ type Order struct {
 	Pools []*cluster.Pool
 }
 
-// Replace launches what an order asks for and keeps the room for its pods. All purchases are admitted, or nothing is launched.
+// Replace launches what an order asks for and keeps the room for its pods. All launches are admitted, or nothing is launched.
 //
 // Errors: a *RefusedError when the newest state does not allow the order any more; otherwise those of the API, with the
 // claims that were created all the same, and those of which that is not known.

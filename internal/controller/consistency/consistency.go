@@ -1,5 +1,5 @@
 // Package consistency compares nodes with what was launched: a node that has less than its instance reserved for says so, one
-// that joined long ago and still can't take pods says so and, where that is wished, is ended, an instance whose node was deleted
+// that joined long ago and still can't take pods says so and, where a setting asks for it, is ended, an instance whose node was deleted
 // is ended, and claims and nodes from older releases get the label of their node class.
 package consistency
 

@@ -255,7 +255,7 @@ func TestWithoutATimeoutANodeThatNeverGetsReadyStays(t *testing.T) {
 	h.clock.SetTime(start.Add(1000 * time.Hour))
 	h.round()
 	if !h.claim("c").DeletionTimestamp.IsZero() {
-		t.Error("ended though nobody wished it")
+		t.Error("ended though no setting asks for it")
 	}
 }
 

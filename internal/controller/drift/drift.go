@@ -66,7 +66,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 	}
 	c.moved = make(chan event.TypedGenericEvent[client.Object])
 	if err := mgr.Add(c); err != nil {
-		return fmt.Errorf("adding the look through machines: %w", err)
+		return fmt.Errorf("adding the look through instances: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.drift").
 		WatchesRawSource(source.Channel(c.moved, &handler.EnqueueRequestForObject{})).

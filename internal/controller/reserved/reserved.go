@@ -70,7 +70,7 @@ func (l *Loop) Start(ctx context.Context) error {
 func (l *Loop) Round(ctx context.Context) error {
 	var list karpv1.NodeClaimList
 	if err := l.Client.List(ctx, &list, client.MatchingLabels{karpv1.CapacityTypeLabelKey: catalog.Reserved}); err != nil {
-		return fmt.Errorf("listing the nodeclaims of reserved machines: %w", err)
+		return fmt.Errorf("listing the nodeclaims of reserved instances: %w", err)
 	}
 	var claims, staying []*karpv1.NodeClaim
 	for i := range list.Items {
@@ -144,7 +144,7 @@ func (l *Loop) giveUp(ctx context.Context, claim *karpv1.NodeClaim, end time.Tim
 func (l *Loop) demote(ctx context.Context, claims []*karpv1.NodeClaim) error {
 	instances, err := l.Cloud.List(ctx, maxAge)
 	if err != nil {
-		return fmt.Errorf("listing machines: %w", err)
+		return fmt.Errorf("listing instances: %w", err)
 	}
 	byID := make(map[string]*cloud.Instance, len(instances))
 	for _, m := range instances {

@@ -13,7 +13,7 @@ const (
 	ofDeal      = -2
 )
 
-// summarise makes the program's constraints sums over the rows that may go to the same machines: one for each resource,
+// summarise makes the program's constraints sums over the rows that may go to the same instances: one for each resource,
 // and one for each limit per host.
 func (s *search) summarise() {
 	type of struct{ choice, what int }

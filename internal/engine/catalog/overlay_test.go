@@ -82,8 +82,8 @@ func TestOverlays(t *testing.T) {
 		if prices != c.want {
 			t.Errorf("%s: prices are %v, want %v", name, prices, c.want)
 		}
-		if mended := got.Offerings[2].Available; mended != (prices[2] != 0) {
-			t.Errorf("%s: what had no price is available: %v", name, mended)
+		if available := got.Offerings[2].Available; available != (prices[2] != 0) {
+			t.Errorf("%s: what had no price is available: %v", name, available)
 		}
 		if got.Offerings[1].Available {
 			t.Errorf("%s: what has no capacity is available", name)

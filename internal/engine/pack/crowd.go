@@ -186,17 +186,17 @@ func (x *crowdSize) fits(cpu, memory int64, room res.Vector) bool {
 }
 
 // find sets left to the items that fit and are cost-efficient; false if there are none.
-func (c *crowd) find(m *newNode, t int, room res.Vector, thrift float64) bool {
+func (c *crowd) find(m *newNode, t int, room res.Vector, efficiency float64) bool {
 	clear(c.left)
 	found := false
 	var of []float64
-	if thrift > 0 {
+	if efficiency > 0 {
 		of = c.efficiencyOn(m.shape, t)
 	}
 	cpu, memory := room[c.lead[0]], room[c.lead[1]]
 	for k := range c.sizes {
 		x := &c.sizes[k]
-		if of != nil && of[k] < thrift || !x.fits(cpu, memory, room) {
+		if of != nil && of[k] < efficiency || !x.fits(cpu, memory, room) {
 			continue
 		}
 		found = true

@@ -20,7 +20,7 @@ func FillBothWays(p *Problem) (got, want []string) {
 		it := s.podGroups[i]
 		v := s.view(it, it.pool)
 		for _, t := range s.targets(it, v, it.pool, it.left) {
-			for _, thrift := range []float64{0, 0.95} {
+			for _, efficiency := range []float64{0, 0.95} {
 				start := func() (*newNode, res.Vector) {
 					m := &newNode{pool: it.pool, shape: v.shape, used: make(res.Vector, s.schema.Len())}
 					room := it.pool.net[t].Clone()
@@ -28,10 +28,10 @@ func FillBothWays(p *Problem) (got, want []string) {
 					return m, room
 				}
 				m, room := start()
-				s.fill(m, it, t, room, thrift*it.costEfficiency(m.shape, t))
+				s.fill(m, it, t, room, efficiency*it.costEfficiency(m.shape, t))
 				got = append(got, m.passengers())
 				m, room = start()
-				s.fillInOrder(m, it, t, room, thrift*it.costEfficiency(m.shape, t))
+				s.fillInOrder(m, it, t, room, efficiency*it.costEfficiency(m.shape, t))
 				want = append(want, m.passengers())
 			}
 		}
@@ -39,10 +39,10 @@ func FillBothWays(p *Problem) (got, want []string) {
 	return got, want
 }
 
-func (s *solver) fillInOrder(m *newNode, it *podGroup, t int, room res.Vector, thrift float64) {
+func (s *solver) fillInOrder(m *newNode, it *podGroup, t int, room res.Vector, efficiency float64) {
 	for _, other := range s.podGroups {
 		left := other.left - m.count(other)
-		if left > 0 && other != it && other.pool == m.pool && other.costEfficiency(m.shape, t) >= thrift {
+		if left > 0 && other != it && other.pool == m.pool && other.costEfficiency(m.shape, t) >= efficiency {
 			s.take(m, other, t, room, left)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 const suits = 0.95
 
 // fill takes along pods of other items of the same pool, in order, if they use the new node with at least that cost efficiency.
-func (s *solver) fill(m *newNode, it *podGroup, t int, room res.Vector, thrift float64) {
+func (s *solver) fill(m *newNode, it *podGroup, t int, room res.Vector, efficiency float64) {
 	c := &s.crowds[m.pool.rank]
-	if !c.find(m, t, room, thrift) {
+	if !c.find(m, t, room, efficiency) {
 		return
 	}
 	shape, cpu, memory := m.shape, s.lead[0], s.lead[1]
@@ -23,7 +23,7 @@ func (s *solver) fill(m *newNode, it *podGroup, t int, room res.Vector, thrift f
 			c.left[w] &= c.left[w] - 1
 			// Room only gets less, and a new node that is narrowed only dearer: what does not go now does not go later.
 			x := &c.sizes[c.sizeOf[i]]
-			if !x.fits(room[cpu], room[memory], room) || thrift > 0 && m.shape != shape && x.such.costEfficiency(m.shape, t) < thrift {
+			if !x.fits(room[cpu], room[memory], room) || efficiency > 0 && m.shape != shape && x.such.costEfficiency(m.shape, t) < efficiency {
 				x.crossOff(c.left)
 				continue
 			}

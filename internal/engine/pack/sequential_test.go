@@ -87,14 +87,14 @@ func TestPodsThatSpreadOverTooManyKeysHoldUpNothing(t *testing.T) {
 			class.ID = class.Hash()
 			other.Class, other.Name, other.UID = &class, "other", "other"
 			if tt.soft {
-				wish := *p.Pending[0].Class
-				wish.Spreads = slices.Clone(wish.Spreads)
-				for i := range wish.Spreads {
-					wish.Spreads[i].Soft = true
+				preferring := *p.Pending[0].Class
+				preferring.Spreads = slices.Clone(preferring.Spreads)
+				for i := range preferring.Spreads {
+					preferring.Spreads[i].Soft = true
 				}
-				wish.ID = wish.Hash()
+				preferring.ID = preferring.Hash()
 				for _, pod := range p.Pending {
-					pod.Class = &wish
+					pod.Class = &preferring
 				}
 			}
 			p.Pending = append(p.Pending, &other)

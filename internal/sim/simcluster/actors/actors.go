@@ -44,10 +44,10 @@ type Options struct {
 
 // Annotations of pods by which a test says how they behave. Values are durations.
 const (
-	StartsIn = "house.kerf.sh/starts-in"
-	StopsIn  = "house.kerf.sh/stops-in"
+	StartsIn = "sim.kerf.sh/starts-in"
+	StopsIn  = "sim.kerf.sh/stops-in"
 	// RunsFor makes a pod end by itself, as those of jobs do.
-	RunsFor = "house.kerf.sh/runs-for"
+	RunsFor = "sim.kerf.sh/runs-for"
 )
 
 // lookAnyway is how often each looks even if nothing has changed.
