@@ -109,6 +109,7 @@ const (
 	PodsGone     RefusalCode = "pods_gone"
 	LimitReached RefusalCode = "limit_reached"
 	NodeGone     RefusalCode = "node_gone"
+	RoomTaken    RefusalCode = "room_taken"
 	WriteFailed  RefusalCode = "write_failed"
 )
 
@@ -183,16 +184,15 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 	var out []Refusal
 	until := a.o.Now().Add(a.o.NominationTTL)
 	for _, p := range placements {
-		node := check.nodes[p.Node]
-		if node == nil || node.Deleting {
-			out = append(out, Refusal{Action: "place pods on node " + p.Node, Code: NodeGone, Detail: "the node is gone or going"})
-			continue
-		}
 		pods := check.stillPending(p.Pods)
 		if len(pods) == 0 {
 			continue
 		}
-		u := until
+		if refusal := check.takes(a.o.State, p.Node, pods); refusal != nil {
+			out = append(out, *refusal)
+			continue
+		}
+		node, u := check.nodes[p.Node], until
 		if !node.Initialized && node.Claim != "" {
 			u = a.whileStarting(node, until)
 		}

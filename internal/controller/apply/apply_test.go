@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,6 +271,66 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// node adds a node that has so many processors, and returns its name.
+func (b *bench) node(t *testing.T, cpu string, edit ...func(*corev1.Node)) string {
+	t.Helper()
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", ResourceVersion: "1", Labels: map[string]string{karpv1.NodeInitializedLabelKey: "true"}},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{"cpu": resource.MustParse(cpu), "pods": resource.MustParse("10")},
+			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	for _, e := range edit {
+		e(n)
+	}
+	b.cache.SetNode(n)
+	return n.Name
+}
+
+// TestRoomIsGivenAwayOnce though two decisions were made on one snapshot, or one decision counts on room that has gone meanwhile.
+func TestRoomIsGivenAwayOnce(t *testing.T) {
+	place := func(pods ...cluster.PodRef) []plan.Placement { return []plan.Placement{{Node: "n", Pods: pods}} }
+	t.Run("an order after a plan", func(t *testing.T) {
+		b := newBench(t, interceptor.Funcs{}, 3)
+		b.node(t, "2")
+		if out := b.Apply(t.Context(), &plan.Plan{Placements: place(b.pods[:2]...)}, b.offers); len(out.Refused) != 0 {
+			t.Fatalf("refused: %+v", out.Refused)
+		}
+		_, err := b.Replace(t.Context(), Order{Command: "c", Placements: place(b.pods[2]), Pools: b.offers})
+		if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Code != RoomTaken {
+			t.Errorf("an order for room that is given away: %v", err)
+		}
+	})
+	t.Run("a plan after an order", func(t *testing.T) {
+		b := newBench(t, interceptor.Funcs{}, 3)
+		b.node(t, "2")
+		if _, err := b.Replace(t.Context(), Order{Command: "c", Placements: place(b.pods[:2]...), Pools: b.offers}); err != nil {
+			t.Fatal(err)
+		}
+		out := b.Apply(t.Context(), &plan.Plan{Placements: place(b.pods[2])}, b.offers)
+		if len(out.Refused) != 1 || out.Refused[0].Code != RoomTaken || len(b.cache.Snapshot().Pending) != 1 {
+			t.Errorf("a plan for room that is given away: %+v", out)
+		}
+	})
+	t.Run("twice in one plan", func(t *testing.T) {
+		b := newBench(t, interceptor.Funcs{}, 3)
+		b.node(t, "2")
+		out := b.Apply(t.Context(), &plan.Plan{Placements: slices.Concat(place(b.pods[:2]...), place(b.pods[2]))}, b.offers)
+		if len(out.Refused) != 1 || out.Refused[0].Code != RoomTaken {
+			t.Errorf("outcome %+v", out)
+		}
+	})
+	t.Run("a node that a command has marked", func(t *testing.T) {
+		b := newBench(t, interceptor.Funcs{}, 1)
+		b.node(t, "2", func(n *corev1.Node) { n.Annotations = map[string]string{intake.DisruptingAnnotation: "Empty"} })
+		out := b.Apply(t.Context(), &plan.Plan{Placements: place(b.pods[0])}, b.offers)
+		if len(out.Refused) != 1 || out.Refused[0].Code != NodeGone || len(b.cache.Snapshot().Pending) != 1 {
+			t.Errorf("outcome %+v", out)
+		}
+	})
+}
+
 // TestALimitThatIsLoweredWhileAPlanIsMadeHolds for the instances and for the types that EC2 may choose among.
 func TestALimitThatIsLoweredWhileAPlanIsMadeHolds(t *testing.T) {
 	limit := func(cpu string) func(*karpv1.NodePool) {
@@ -387,6 +448,9 @@ func TestHowLongRoomIsKeptOnANodeThatIsNotInitialized(t *testing.T) {
 				claim.CreationTimestamp = metav1.NewTime(b.clock.Add(-tt.age))
 			}
 			claim.Spec.NodeClassRef = testPool().Spec.Template.Spec.NodeClassRef
+			claim.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("4"), "pods": resource.MustParse("10")}
+			claim.Status.ProviderID = "aws:///a/i-1"
+			claim.StatusConditions().SetTrue(karpv1.ConditionTypeLaunched)
 			b.cache.SetClaim(claim)
 			node := b.cache.Snapshot().Nodes[0].Name
 			out := b.Apply(t.Context(), &plan.Plan{Placements: []plan.Placement{{Node: node, Pods: b.pods}}}, b.offers)

@@ -3,6 +3,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // launch is a planned node that was admitted.
@@ -37,6 +39,7 @@ type checker struct {
 	nodes   map[string]*cluster.Node
 	pending map[cluster.PodRef]bool
 	used    map[string]res.List
+	taken   map[string]res.List // of nodes on which pods are placed, with what these ask for
 	bound   int64 // Options.PriceBound
 }
 
@@ -44,7 +47,7 @@ func newChecker(state State, pools []*cluster.Pool, bound int64) *checker {
 	snapshot := state.Snapshot()
 	c := &checker{
 		pools: map[string]*karpv1.NodePool{}, offered: map[string]*cluster.Pool{}, nodes: map[string]*cluster.Node{},
-		pending: map[cluster.PodRef]bool{}, used: Usage(snapshot), bound: bound,
+		pending: map[cluster.PodRef]bool{}, used: Usage(snapshot), taken: map[string]res.List{}, bound: bound,
 	}
 	for _, p := range state.Pools() {
 		c.pools[p.Name] = p
@@ -78,6 +81,39 @@ func Usage(snapshot *cluster.Snapshot) map[string]res.List {
 		sum[res.Nodes]++
 	}
 	return out
+}
+
+// takes notes that pods are to be placed on an existing node, unless that can't be: a decision is made on a snapshot, and until it is
+// carried out the node may have begun to go, or another decision may have given its room away.
+func (c *checker) takes(state State, name string, pods []cluster.PodRef) *Refusal {
+	refuse := func(code RefusalCode, format string, args ...any) *Refusal {
+		return &Refusal{Action: "place pods on node " + name, Code: code, Detail: fmt.Sprintf(format, args...)}
+	}
+	node := c.nodes[name]
+	if node == nil || node.Deleting || node.Leaving {
+		return refuse(NodeGone, "the node is gone or going")
+	}
+	used := c.taken[name]
+	if used == nil {
+		used = node.Used
+	}
+	used, asked := used.Clone(), res.List{}
+	if used == nil {
+		used = res.List{}
+	}
+	for _, ref := range pods {
+		if pod := state.Pod(ref); pod != nil {
+			asked.Add(intake.PodRequests(pod))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(asked)) {
+		if v := asked[k]; v > 0 && used[k]+v > node.Allocatable[k] {
+			return refuse(RoomTaken, "other pods have got its room: %d of %s asked for, %d of %d in use", v, k, used[k], node.Allocatable[k])
+		}
+	}
+	used.Add(asked)
+	c.taken[name] = used
+	return nil
 }
 
 func (c *checker) stillPending(pods []cluster.PodRef) []cluster.PodRef {

@@ -90,8 +90,8 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 		launches = append(launches, b)
 	}
 	for _, p := range o.Placements {
-		if n := check.nodes[p.Node]; n == nil || n.Deleting || n.Leaving {
-			return nil, &RefusedError{Refusal{Action: "place pods on node " + p.Node, Code: NodeGone, Detail: "the node is gone or going"}}
+		if refusal := check.takes(a.o.State, p.Node, p.Pods); refusal != nil {
+			return nil, &RefusedError{*refusal}
 		}
 	}
 	a.create(ctx, launches)
