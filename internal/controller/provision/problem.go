@@ -161,6 +161,9 @@ func (m *Problems) overlaid(pool string, l listing) listing {
 // typesPatience is how long a decision waits for a class whose types are not at hand.
 const typesPatience = 3 * time.Second
 
+// freshFor is how long a late answer is waited for to be taken in: who asks next does so in a moment, or not for long.
+const freshFor = 10 * time.Second
+
 // firstPatience is how long a decision waits until static NodePools have what they lack: they only save it an instance.
 const firstPatience = 300 * time.Millisecond
 
@@ -182,10 +185,20 @@ type typeReader struct {
 	running map[string]*reading
 }
 
+// reading is a call of the source, by whoever asked first for all who ask until it is collected.
 type reading struct {
+	class  *awsv1.EC2NodeClass
 	done   chan struct{}
 	late   bool
 	result listing
+	ended  time.Time
+}
+
+// serves reports whether what was read, or is being read, is an answer to who asks now. A late answer is collected by whoever asks
+// next, who may come hours later, when prices and images are others.
+func (r *reading) serves(class *awsv1.EC2NodeClass) bool {
+	same := r.class.UID == class.UID && r.class.Generation == class.Generation
+	return same && (r.ended.IsZero() || time.Since(r.ended) < freshFor)
 }
 
 func newTypeReader(source TypeSource, recoverer func(string, func() error) error, done func()) *typeReader {
@@ -217,19 +230,21 @@ func (t *typeReader) read(ctx context.Context, classes map[string]*awsv1.EC2Node
 	return out
 }
 
-// ask starts a reading, or finds the one that is still running.
+// ask starts a reading, or finds the one that is still running. It goes on when the one who asked first has gone.
 func (t *typeReader) ask(ctx context.Context, name string, class *awsv1.EC2NodeClass) *reading {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if r := t.running[name]; r != nil {
+	if r := t.running[name]; r != nil && r.serves(class) {
 		return r
 	}
-	r := &reading{done: make(chan struct{})}
+	ctx = context.WithoutCancel(ctx)
+	r := &reading{class: class, done: make(chan struct{})}
 	t.running[name] = r
 	guard.Go("provision.types", func() {
 		defer func() {
 			t.mu.Lock()
 			late := r.late
+			r.ended = time.Now()
 			close(r.done)
 			t.mu.Unlock()
 			if late {
@@ -249,7 +264,9 @@ func (t *typeReader) collect(name string, r *reading) listing {
 	defer t.mu.Unlock()
 	select {
 	case <-r.done:
-		delete(t.running, name)
+		if t.running[name] == r {
+			delete(t.running, name)
+		}
 		return r.result
 	default:
 		r.late = true
