@@ -239,7 +239,7 @@ func (b *Launcher) Launch(ctx context.Context, o Order) (*Launched, error) {
 		case c.running != nil:
 			running := c.running
 			b.mu.Unlock()
-			return running.wait(ctx, op)
+			return b.wait(ctx, running, op)
 		case c.doubt != nil:
 			doubt := c.doubt
 			b.mu.Unlock()
@@ -259,14 +259,16 @@ func (b *Launcher) Launch(ctx context.Context, o Order) (*Launched, error) {
 			// Detached from the caller: the outcome is noted even when nobody waits for it any more.
 			detached, key := context.WithoutCancel(ctx), o.Request.key()
 			guard.Go("aws.fleet", func() { _, _ = b.batches.Do(detached, key, running) })
-			return running.wait(ctx, op)
+			return b.wait(ctx, running, op)
 		}
 	}
 }
 
-func (o *order) wait(ctx context.Context, op string) (*Launched, error) {
+func (b *Launcher) wait(ctx context.Context, o *order, op string) (*Launched, error) {
 	select {
 	case <-o.done:
+		b.mu.Lock() // a request whose reply was lost may be answered now
+		defer b.mu.Unlock()
 		return o.launched, awserr.Wrap(op, o.err)
 	case <-ctx.Done():
 		return nil, awserr.Wrap(op, ctx.Err())

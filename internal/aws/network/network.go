@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/guard"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -79,32 +80,47 @@ type remembered[T any] struct {
 }
 
 // get returns what ask finds, or what it found a short while ago. at is when EC2 was asked; fresh is told to the one caller
-// who did it.
-func (m *memory[T]) get(key string, ask func() ([]T, error)) (found []T, fresh bool, at time.Time, err error) {
+// who did it. Each waits until its own ctx ends; what was asked for goes on for the others, for answerWithin.
+func (m *memory[T]) get(ctx context.Context, key string, ask func(context.Context) ([]T, error)) (found []T, fresh bool, at time.Time, err error) {
 	if last, ok := m.known(key); ok {
 		return last.found, false, last.at, nil
 	}
-	v, err, _ := m.flights.Do(key, func() (any, error) {
+	mine := false
+	answer := m.flights.DoChan(key, func() (any, error) {
 		if last, ok := m.known(key); ok { // the flight before this one
 			return last, nil
 		}
-		now := m.now()
-		found, err := ask()
+		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+		defer cancel()
+		got := remembered[T]{at: m.now()}
+		// singleflight ends the process with a panic.
+		err := guard.Run("aws.network", func() (err error) {
+			got.found, err = ask(shared)
+			return err
+		})
 		if err != nil {
-			return remembered[T]{at: now}, err
+			return got, err
 		}
-		fresh = true
+		mine = true
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.answers == nil {
 			m.answers = map[string]remembered[T]{}
 		}
-		m.answers[key] = remembered[T]{found, now}
-		return m.answers[key], nil
+		m.answers[key] = got
+		return got, nil
 	})
-	last := v.(remembered[T])
-	return last.found, fresh, last.at, err
+	select {
+	case r := <-answer:
+		last := r.Val.(remembered[T])
+		return last.found, mine, last.at, r.Err
+	case <-ctx.Done():
+		return nil, false, m.now(), fmt.Errorf("waiting for EC2's answer: %w", ctx.Err())
+	}
 }
+
+// answerWithin is how long an answer is waited for at most that several may need: an attempt and its repetition.
+const answerWithin = time.Minute
 
 // known is an answer that is not too old. Older ones are forgotten.
 func (m *memory[T]) known(key string) (remembered[T], bool) {

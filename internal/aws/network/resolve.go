@@ -28,7 +28,7 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 	queries, note := queriesOf("subnetSelectorTerms", terms)
 	byID := map[string]subnet{}
 	for _, q := range queries {
-		found, fresh, at, err := r.subnets.get(q.key(), func() ([]subnet, error) { return r.describeSubnets(ctx, q) })
+		found, fresh, at, err := r.subnets.get(ctx, q.key(), func(ctx context.Context) ([]subnet, error) { return r.describeSubnets(ctx, q) })
 		if err != nil {
 			return class.Status.Subnets, outcome(awsv1.ConditionTypeSubnetsReady, "", 0, "", note, err)
 		}
@@ -146,7 +146,7 @@ func (r *Resolver) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass
 	queries, note := queriesOf("securityGroupSelectorTerms", terms)
 	var out []awsv1.SecurityGroup
 	for _, q := range queries {
-		found, _, _, err := r.groups.get(q.key(), func() ([]group, error) { return r.describeGroups(ctx, q) })
+		found, _, _, err := r.groups.get(ctx, q.key(), func(ctx context.Context) ([]group, error) { return r.describeGroups(ctx, q) })
 		if err != nil {
 			return class.Status.SecurityGroups, outcome(awsv1.ConditionTypeSecurityGroupsReady, "", 0, "", note, err)
 		}
