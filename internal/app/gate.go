@@ -28,7 +28,8 @@ type gate struct {
 	reader client.Reader
 	log    *slog.Logger
 	// listed is closed when the NodeClaims that a predecessor left are known, begun when instances may be launched.
-	listed, begun chan struct{}
+	listed, begun         chan struct{}
+	listedOnce, begunOnce sync.Once // Start is called again after a panic
 	// shifts is closed after the first look at zonal shifts, or firstLook after the start; nil where nobody looks.
 	shifts     chan struct{}
 	shiftsOnce sync.Once
@@ -76,10 +77,10 @@ func (g *gate) Start(ctx context.Context) error {
 			unlaunched = append(unlaunched, string(claims.Items[i].UID))
 		}
 	}
-	close(g.listed)
+	g.listedOnce.Do(func() { close(g.listed) })
 	g.begin(ctx, unlaunched)
 	_ = g.awaitShifts(ctx) // ended: nothing comes any more that would be let through
-	close(g.begun)
+	g.begunOnce.Do(func() { close(g.begun) })
 	<-ctx.Done()
 	return nil
 }

@@ -118,3 +118,25 @@ func TestInstancesAreLeftAloneUntilTheFirstLookAtZonalShifts(t *testing.T) {
 		}
 	})
 }
+
+// TestLaunchesBeginAfterAPanic of what begins them: the loop is started again, and finds the gate half open.
+func TestLaunchesBeginAfterAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		g := newGate(nil, fake.NewClientBuilder().WithScheme(claimScheme(t)).Build(), slog.New(slog.DiscardHandler), false)
+		tries := 0
+		g.begin = func(context.Context, []string) {
+			if tries++; tries == 1 {
+				panic("once")
+			}
+		}
+		ended := make(chan error)
+		go func() { ended <- (&restarted{loop: g, where: "test", after: time.After}).Start(ctx) }()
+		<-g.begun
+		cancel()
+		if err := <-ended; err != nil || tries != 2 {
+			t.Errorf("%d tries, then %v", tries, err)
+		}
+	})
+}
