@@ -27,12 +27,19 @@ func Budgets(pool *karpv1.NodePool) []budget.Budget {
 }
 
 // windowOf is when a budget applies: always without a schedule, else for its duration after each hit, in UTC.
+//
+// Errors: one of schedule and duration is missing; the schedule can't be read, or begins with a time zone. cron.ParseStandard
+// would take a zone by the time zone database of the host, which the container image does not have, and panics where no space
+// follows it.
 func windowOf(b karpv1.Budget) (*budget.Window, error) {
 	if b.Schedule == nil && b.Duration == nil {
 		return nil, nil
 	}
 	if b.Schedule == nil || b.Duration == nil {
 		return nil, errors.New("schedule and duration go together")
+	}
+	if strings.HasPrefix(*b.Schedule, "TZ=") || strings.HasPrefix(*b.Schedule, "CRON_TZ=") {
+		return nil, fmt.Errorf("schedule %q: time zones are not supported: write the hours in UTC, and leave out TZ= or CRON_TZ=", *b.Schedule)
 	}
 	schedule, err := cron.ParseStandard(*b.Schedule)
 	if err != nil {
