@@ -57,6 +57,7 @@ func TestBudgetsThatDoNotDoWhatTheyAreForAreNamed(t *testing.T) {
 		"each night":              {karpv1.Budget{Nodes: "0", Schedule: new("0 22 * * *"), Duration: hours(8)}, ""},
 		"29 February":             {karpv1.Budget{Nodes: "0", Schedule: new("0 0 29 2 *"), Duration: hours(8)}, ""},
 		"30 February":             {karpv1.Budget{Nodes: "0", Schedule: new("0 0 30 2 *"), Duration: hours(8)}, `schedule "0 0 30 2 *" never comes`},
+		"for no hours":            {karpv1.Budget{Nodes: "0", Schedule: new("0 22 * * *"), Duration: hours(0)}, "lasts no time, so that the budget never limits anything: give a duration such as 8h"},
 		"minute 61":               {karpv1.Budget{Nodes: "0", Schedule: new("61 * * * *"), Duration: hours(1)}, "no node is disrupted for any reason until it is fixed"},
 		"a time zone with blanks": {karpv1.Budget{Nodes: "0", Schedule: new("CRON_TZ=America/New_York 0 22 * * mon-fri"), Duration: hours(8)}, "write the hours in UTC, and leave out TZ= or CRON_TZ=: no node is disrupted"},
 		"a time zone with tabs":   {karpv1.Budget{Nodes: "0", Schedule: new("TZ=UTC\t0\t22\t*\t*\t*"), Duration: hours(8)}, "write the hours in UTC"},
