@@ -302,6 +302,24 @@ func TestAVariableIsNotSetTwice(t *testing.T) {
 	}
 }
 
+// No replica starts where both listeners have one port.
+func TestTheListenersHaveTwoPorts(t *testing.T) {
+	for name, values := range map[string]map[string]any{
+		"a number": with("controller", map[string]any{"metrics": map[string]any{"port": 8081}}),
+		"a text":   with("controller", map[string]any{"healthProbe": map[string]any{"port": "8080"}}),
+	} {
+		_, err := renderErr(load(t, kerfChart), values)
+		v, modelErr := manifests.Defaults().With(values)
+		if modelErr == nil {
+			_, modelErr = manifests.Objects(manifests.Release{Version: "v1"}, v)
+		}
+		const want = "values controller.metrics.port and controller.healthProbe.port are both 808"
+		if err == nil || modelErr == nil || !strings.Contains(err.Error(), want) || !strings.Contains(modelErr.Error(), want) {
+			t.Errorf("%s: the chart says %v, manifests %v, want %s", name, err, modelErr, want)
+		}
+	}
+}
+
 // What Karpenter's charts had is no obstacle, and the notes say what has no effect.
 func TestValuesOfOldChartsAreTakenAndNamed(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/unused.txtar")

@@ -43,10 +43,7 @@ decides, and reports what it would have done and the difference in dollars per h
 	cluster.register(c)
 	account.register(c)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "shadow" || name == "compat" {
-			name = "kerf-" + name
-		}
-		return pflag.NormalizedName(name)
+		return pflag.NormalizedName(settings.LongName(name))
 	})
 	return c
 }

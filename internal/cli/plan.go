@@ -154,16 +154,21 @@ func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress 
 			return settings.Settings{}, &usageError{err}
 		}
 	}
-	s, _, err := settings.Load(fs, func(name string) (string, bool) {
-		if v, ok := os.LookupEnv(name); ok {
-			return v, true
-		}
-		return deployed(name)
-	})
+	s, _, err := settings.Load(fs, environmentOr(deployed))
 	if err != nil {
 		return s, &usageError{err}
 	}
 	return s, nil
+}
+
+// environmentOr looks settings up in the environment, and elsewhere where it has none or an empty one, which says nothing.
+func environmentOr(other func(name string) (string, bool)) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		if v := os.Getenv(name); v != "" {
+			return v, true
+		}
+		return other(name)
+	}
 }
 
 // planPaint colours a report for people.

@@ -269,18 +269,9 @@ func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration,
 				return err
 			}
 		}
-		c, err := simulate.Configure(name, files)
+		c, err := simulate.Configure(name, files, f.set...)
 		if err != nil {
 			return &usageError{err}
-		}
-		for _, pair := range f.set {
-			key, value, ok := strings.Cut(pair, "=")
-			if !ok {
-				return &usageError{fmt.Errorf("--set %s: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", pair)}
-			}
-			if err := c.Set(key, value); err != nil {
-				return &usageError{fmt.Errorf("--set %s: %w", pair, err)}
-			}
 		}
 		out = append(out, c)
 		return nil

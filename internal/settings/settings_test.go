@@ -154,6 +154,7 @@ func TestMalformedValuesAreRefusedByName(t *testing.T) {
 		"no such metrics":        {map[string]string{"CLUSTER_NAME": "a", "KERF_METRICS_WITHOUT": "pods,claims"}, []string{"KERF_METRICS_WITHOUT", "claims", "pods, nodes or conditions"}},
 		"bad duration":           {map[string]string{"BATCH_MAX_DURATION": "10"}, []string{`BATCH_MAX_DURATION="10"`, "10s"}},
 		"idle longer than max":   {map[string]string{"BATCH_IDLE_DURATION": "1m"}, []string{"BATCH_IDLE_DURATION=1m0s"}},
+		"one port for two":       {map[string]string{"METRICS_PORT": "8081"}, []string{"METRICS_PORT and HEALTH_PROBE_PORT are both 8081: give each a port of its own"}},
 		"two at once":            {map[string]string{"METRICS_PORT": "x", "LOG_LEVEL": "loud"}, []string{`METRICS_PORT="x"`, `LOG_LEVEL="loud"`}},
 		"bad gate":               {map[string]string{"FEATURE_GATES": "NodeRepair"}, []string{"FEATURE_GATES", `"NodeRepair"`}},
 		"bad bool":               {map[string]string{"ISOLATED_VPC": "yes"}, []string{`ISOLATED_VPC="yes"`, "true or false"}},

@@ -38,15 +38,17 @@ type Configuration struct {
 	// Region is where its NodePools say that they are; empty if they do not.
 	Region string
 	Notes  []workload.Note
+
+	places map[string]string // where each setting is from
 }
 
 // Configure reads a configuration from files: NodePools and EC2NodeClasses, and settings of a file that is named SettingsFile. With
 // no NodePool among them it is the one of the quick start. What EC2NodeClasses select is replaced by what the simulated account
-// has, so that nobody has to edit a file; the notes say what was.
+// has, so that nobody has to edit a file; the notes say what was. Settings of set, as NAME=VALUE, beat those of files.
 //
-// Errors: of the files, with file, line and field.
-func Configure(name string, files []File) (*Configuration, error) {
-	c := &Configuration{Name: name, Settings: map[string]string{}}
+// Errors: of the files, with file, line and field, and of set.
+func Configure(name string, files []File, set ...string) (*Configuration, error) {
+	c := &Configuration{Name: name, Settings: map[string]string{}, places: map[string]string{}}
 	var all []*changeplan.Document
 	var errs []error
 	for _, f := range files {
@@ -61,7 +63,13 @@ func Configure(name string, files []File) (*Configuration, error) {
 		}
 		all = append(all, found...)
 	}
+	for _, pair := range set {
+		errs = append(errs, c.setPair(pair))
+	}
 	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if err := c.checkSettings(); err != nil {
 		return nil, err
 	}
 	return c, c.take(all)
@@ -240,8 +248,8 @@ func (c *Configuration) readSettings(f File) error {
 		if !ok || name == "" {
 			return fmt.Errorf("%s:%d: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", f.Name, n)
 		}
-		if err := c.Set(name, strings.Trim(value, `"'`)); err != nil {
-			return fmt.Errorf("%s:%d: %w", f.Name, n, err)
+		if err := c.set(fmt.Sprintf("%s:%d", f.Name, n), name, strings.Trim(value, `"'`)); err != nil {
+			return err
 		}
 	}
 	return lines.Err()

@@ -2,8 +2,10 @@ package simulate
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,11 +78,51 @@ func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
 		{"settings.env", "BATCH_IDLE_DURATION\n", "settings.env:1: want NAME=VALUE"},
 		{"settings.env", "\nBATCH_IDLE_DURATIN=2s\n", `settings.env:2: the controller has no setting "BATCH_IDLE_DURATIN"; did you mean BATCH_IDLE_DURATION?`},
 		{"settings.env", "BATCH_IDLE_DURATION=soon\n", `settings.env:1: BATCH_IDLE_DURATION="soon"`},
+		{"settings.env", "BATCH_MAX_DURATION=30s\nBATCH_IDLE_DURATION=60s\n", "settings.env:2: BATCH_IDLE_DURATION=1m0s is longer than BATCH_MAX_DURATION=30s"},
+		{"settings.env", "LOG_LEVEL=debug\nKERF_PRICE_GUARD=x\nRESERVED_ENIS=y\n", "settings.env:2: KERF_PRICE_GUARD=\"x\": want a whole number of times from 0 to 1000, such as 5, or off"},
+		{"settings.env", "FEATURE_GATES=NodeOverlay=true\n", "settings.env:1: NodeOverlays are not simulated"},
 		{"settings.env", "CLUSTER_NAME=mine\n", "settings.env:1: CLUSTER_NAME is set by the simulation"},
 	} {
 		if _, err := Configure("a", []File{{c.name, []byte(c.text)}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
 		}
+	}
+}
+
+// Whether a setting is accepted hangs on others, which may come after it.
+func TestTheOrderOfSettingsDoesNotMatter(t *testing.T) {
+	for _, pairs := range [][]string{
+		{"BATCH_IDLE_DURATION=20s", "BATCH_MAX_DURATION=60s"},
+		{"KUBE_CLIENT_QPS=many", "KERF_COMPAT=karpenter"}, // Karpenter takes its default
+	} {
+		for range 2 {
+			slices.Reverse(pairs)
+			file, err := Configure("a", []File{{"settings.env", []byte(strings.Join(pairs, "\n"))}})
+			if err != nil {
+				t.Errorf("%v in a file: %v", pairs, err)
+			}
+			flags, err := Configure("a", nil, pairs...)
+			if err != nil || file == nil || !maps.Equal(file.Settings, flags.Settings) {
+				t.Errorf("%v as flags: %v", pairs, err)
+			}
+			if _, err := Configure("a", []File{{"settings.env", []byte(pairs[0])}}, pairs[1]); err != nil {
+				t.Errorf("%v in both: %v", pairs, err)
+			}
+		}
+	}
+	for pair, want := range map[string]string{
+		"BATCH_IDLE_DURATION":            "--set BATCH_IDLE_DURATION: want NAME=VALUE",
+		"BATCH_IDLE_DURATION=soon":       `--set BATCH_IDLE_DURATION=soon: BATCH_IDLE_DURATION="soon": want a duration`,
+		"batch-idle-duratio=2s":          "did you mean BATCH_IDLE_DURATION?",
+		"FEATURE_GATES=NodeOverlay=true": "--set FEATURE_GATES=NodeOverlay=true: NodeOverlays are not simulated",
+	} {
+		if _, err := Configure("a", nil, pair); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", pair, err, want)
+		}
+	}
+	c, err := Configure("a", []File{{"settings.env", []byte("LOG_LEVEL=debug")}}, "LOG_LEVEL=error")
+	if err != nil || c.Settings["LOG_LEVEL"] != "error" {
+		t.Errorf("a flag against a file: %v", err)
 	}
 }
 

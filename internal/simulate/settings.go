@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,15 +10,17 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
 
 // kept are settings of the controller that a simulation has of its own.
 var kept = []string{"CLUSTER_NAME", "CLUSTER_CA_BUNDLE", "INTERRUPTION_QUEUE", "METRICS_PORT", "HEALTH_PROBE_PORT", "LEADER_ELECTION_NAMESPACE", "KERF_SHADOW"}
 
-// Set sets a setting of the controller, by the name of its environment variable or of its flag.
+// set takes a setting of the controller, by the name of its environment variable or of its flag; place is where it is from, for
+// messages. What it says is read by checkSettings, when all are there: whether a value is accepted hangs on others.
 //
-// Errors: there is no such setting; it is one that a simulation has of its own; its value can't be read.
-func (c *Configuration) Set(name, value string) error {
+// Errors: there is no such setting; it is one that a simulation has of its own.
+func (c *Configuration) set(place, name, value string) error {
 	fs := pflag.NewFlagSet("controller", pflag.ContinueOnError)
 	settings.AddFlags(fs)
 	variable, names := "", []string(nil)
@@ -30,27 +33,66 @@ func (c *Configuration) Set(name, value string) error {
 	})
 	switch {
 	case variable == "":
-		meant := ""
-		if near := requirement.Nearest(strings.ToUpper(strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")), names); near != "" {
-			meant = "; did you mean " + near + "?"
-		}
-		return fmt.Errorf("the controller has no setting %q%s (docs/reference/settings.md lists them)", name, meant)
+		return fmt.Errorf("%s: the controller has no setting %q%s (docs/reference/settings.md lists them)",
+			place, name, didYouMean(strings.ToUpper(strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")), names))
 	case slices.Contains(kept, variable):
-		return fmt.Errorf("%s is set by the simulation", variable)
+		return fmt.Errorf("%s: %s is set by the simulation", place, variable)
 	}
-	with := map[string]string{"CLUSTER_NAME": "kerf", variable: value}
-	for k, v := range c.Settings {
-		if k != variable {
-			with[k] = v
+	c.Settings[variable], c.places[variable] = value, place
+	return nil
+}
+
+// setPair takes a setting as --set has it.
+func (c *Configuration) setPair(pair string) error {
+	name, value, ok := strings.Cut(pair, "=")
+	if !ok {
+		return fmt.Errorf("--set %s: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", pair)
+	}
+	return c.set("--set "+pair, name, value)
+}
+
+// checkSettings has the controller's reader read all settings that were set.
+//
+// Errors: those of the reader, each with the place that the setting is from; the gate of something that is not simulated.
+func (c *Configuration) checkSettings() error {
+	loaded, _, err := settings.Load(pflag.NewFlagSet("controller", pflag.ContinueOnError), func(name string) (string, bool) {
+		if name == "CLUSTER_NAME" {
+			return simcluster.ClusterName, true
 		}
-	}
-	loaded, _, err := settings.Load(pflag.NewFlagSet("controller", pflag.ContinueOnError), func(k string) (string, bool) { v, ok := with[k]; return v, ok })
+		v, ok := c.Settings[name]
+		return v, ok
+	})
 	switch {
 	case err != nil:
-		return err
+		return c.placed(err)
 	case loaded.FeatureGates.NodeOverlay:
-		return fmt.Errorf("NodeOverlays are not simulated: leave NodeOverlay out of %s, and give your prices with %s=FILE (docs/prices.md)", variable, priceFile)
+		return fmt.Errorf("%s: NodeOverlays are not simulated: leave NodeOverlay out of FEATURE_GATES, and give your prices with %s=FILE (docs/prices.md)", c.places["FEATURE_GATES"], priceFile)
 	}
-	c.Settings[variable] = value
 	return nil
+}
+
+// placed puts the place before each of joined errors that begins with the name of a setting, BATCH_IDLE_DURATION="soon": ….
+func (c *Configuration) placed(err error) error {
+	all := []error{err}
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		all = joined.Unwrap()
+	}
+	for i, e := range all {
+		variable, _, _ := strings.Cut(e.Error(), "=")
+		if place := c.places[variable]; place != "" {
+			all[i] = fmt.Errorf("%s: %w", place, e)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// didYouMean proposes the nearest of the words that there are; empty where none is near.
+func didYouMean(word string, known []string) string {
+	if near := requirement.Nearest(word, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }

@@ -64,8 +64,9 @@ type Budget struct {
 	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]+)$`
 	// +required
 	Nodes string `json:"nodes"`
-	// When the budget begins to apply: five cron fields or a macro such as @daily, in UTC. Needs a
-	// duration. Unset: the budget applies always.
+	// When the budget begins to apply: five cron fields or a macro such as @daily, in UTC. A time zone
+	// (TZ= or CRON_TZ=) is not supported: nothing is disrupted for the budget's reasons until it is
+	// removed. Needs a duration. Unset: the budget applies always.
 	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`

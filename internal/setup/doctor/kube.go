@@ -21,6 +21,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 // ReadObjects reads what is judged of a cluster. What may not be read is a gap; only if nothing can be read is it an error.
@@ -117,45 +118,67 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 
 // controllerOf tells whether a Deployment runs a node autoscaler of this API, by its settings.
 func controllerOf(d *appsv1.Deployment) (Controller, bool) {
+	c := controllerContainer(d)
+	if c == nil {
+		return Controller{}, false
+	}
 	wanted := 1
 	if d.Spec.Replicas != nil {
 		wanted = int(*d.Spec.Replicas)
 	}
-	for i := range d.Spec.Template.Spec.Containers {
-		c := &d.Spec.Template.Spec.Containers[i]
-		cluster, clusterFrom, hasCluster := setting(c, "CLUSTER_NAME", "cluster-name")
-		queue, queueFrom, hasQueue := setting(c, "INTERRUPTION_QUEUE", "interruption-queue")
-		named := strings.Contains(c.Image, "karpenter") || strings.Contains(c.Image, "kerf")
-		if !named || !hasCluster && !hasQueue {
-			continue
-		}
-		if switchedOn(c, "KERF_SHADOW", "shadow") {
-			continue // it reads no queue and changes nothing
-		}
-		out := Controller{
-			Namespace: d.Namespace, Name: d.Name, Image: c.Image, ClusterName: cluster, Queue: queue, QueueFrom: queueFrom,
-			ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), Wanted: wanted, MetricsPort: 8080,
-		}
-		_, _, out.Endpoint = setting(c, "CLUSTER_ENDPOINT", "cluster-endpoint")
-		out.Isolated, out.ZonalShift = switchedOn(c, "ISOLATED_VPC", "isolated-vpc"), switchedOn(c, "ENABLE_ZONAL_SHIFT", "enable-zonal-shift")
-		if clusterFrom != "" {
-			out.ClusterName = ""
-		}
-		if d.Spec.Selector != nil {
-			out.Labels = d.Spec.Selector.MatchLabels
-		}
-		if text, _, ok := setting(c, "METRICS_PORT", "metrics-port"); ok {
-			if n, err := strconv.Atoi(text); err == nil {
-				out.MetricsPort = n
-			}
-		}
-		return out, true
+	out := Controller{
+		Namespace: d.Namespace, Name: d.Name, Image: c.Image,
+		ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), Wanted: wanted, MetricsPort: 8080,
 	}
-	return Controller{}, false
+	out.ClusterName, _, _ = controllerSetting(c, "CLUSTER_NAME")
+	out.Queue, out.QueueFrom, _ = controllerSetting(c, "INTERRUPTION_QUEUE")
+	_, _, out.Endpoint = controllerSetting(c, "CLUSTER_ENDPOINT")
+	out.Isolated, out.ZonalShift = switchedOn(c, "ISOLATED_VPC"), switchedOn(c, "ENABLE_ZONAL_SHIFT")
+	if d.Spec.Selector != nil {
+		out.Labels = d.Spec.Selector.MatchLabels
+	}
+	if text, _, ok := controllerSetting(c, "METRICS_PORT"); ok {
+		if n, err := strconv.Atoi(text); err == nil {
+			out.MetricsPort = n
+		}
+	}
+	return out, true
 }
 
-// setting reads a setting of a container, as its flag or its environment variable. from is the object that an environment
-// variable is taken from.
+// controllerContainer is the container of a Deployment that runs a node autoscaler of this API; nil where none does. One that runs in
+// shadow is none: it reads no queue and changes nothing.
+func controllerContainer(d *appsv1.Deployment) *corev1.Container {
+	for i := range d.Spec.Template.Spec.Containers {
+		c := &d.Spec.Template.Spec.Containers[i]
+		_, _, hasCluster := controllerSetting(c, "CLUSTER_NAME")
+		_, _, hasQueue := controllerSetting(c, "INTERRUPTION_QUEUE")
+		named := strings.Contains(c.Image, "karpenter") || strings.Contains(c.Image, "kerf")
+		if named && (hasCluster || hasQueue) && !switchedOn(c, "KERF_SHADOW") {
+			return c
+		}
+	}
+	return nil
+}
+
+// controllerSetting is what a container of the controller is told as a setting, by the name of its environment variable: by its flag, which
+// beats the variable, or by the variable. from is as setting has it.
+func controllerSetting(c *corev1.Container, env string) (value, from string, ok bool) {
+	flag := strings.ToLower(strings.ReplaceAll(env, "_", "-"))
+	if value, ok := settings.Arguments(slices.Concat(c.Command, c.Args))[flag]; ok {
+		return value, "", true
+	}
+	return variable(c, env)
+}
+
+// switchedOn tells whether a boolean setting of the controller is on.
+func switchedOn(c *corev1.Container, env string) bool {
+	value, _, _ := controllerSetting(c, env)
+	on, _ := strconv.ParseBool(value)
+	return on
+}
+
+// setting reads a setting of a container that is not the controller's, as its flag or its environment variable. from is the object
+// that an environment variable is taken from; the value is empty then.
 func setting(c *corev1.Container, env, flag string) (value, from string, ok bool) {
 	args := append(slices.Clone(c.Command), c.Args...)
 	for i, a := range args {
@@ -166,6 +189,11 @@ func setting(c *corev1.Container, env, flag string) (value, from string, ok bool
 			return args[i+1], "", true
 		}
 	}
+	return variable(c, env)
+}
+
+// variable reads an environment variable of a container, as setting does.
+func variable(c *corev1.Container, env string) (value, from string, ok bool) {
 	for _, e := range c.Env {
 		if e.Name != env {
 			continue
@@ -176,16 +204,6 @@ func setting(c *corev1.Container, env, flag string) (value, from string, ok bool
 		return e.Value, "", e.Value != ""
 	}
 	return "", "", false
-}
-
-// switchedOn tells whether a setting is on, of which the flag may stand alone.
-func switchedOn(c *corev1.Container, env, flag string) bool {
-	if slices.Contains(c.Command, "--"+flag) || slices.Contains(c.Args, "--"+flag) {
-		return true
-	}
-	value, _, _ := setting(c, env, flag)
-	on, _ := strconv.ParseBool(value)
-	return on
 }
 
 // handlerOf tells whether a workload is the AWS Node Termination Handler, and for what it drains.

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,16 +33,12 @@ func SettingsOf(d *appsv1.Deployment) (lookup func(env string) (string, bool), o
 	if c, ok := controllerOf(d); !ok || c.Wanted == 0 {
 		return nil, false
 	}
+	container := controllerContainer(d)
 	return func(env string) (string, bool) {
-		for j := range d.Spec.Template.Spec.Containers {
-			flag := strings.ReplaceAll(strings.ToLower(env), "_", "-")
-			if switchedOn(&d.Spec.Template.Spec.Containers[j], env, flag) {
-				return "true", true
-			}
-			if v, from, ok := setting(&d.Spec.Template.Spec.Containers[j], env, flag); ok && from == "" {
-				return v, true
-			}
+		value, from, ok := controllerSetting(container, env)
+		if from != "" {
+			return "", false // it is in another object, which was not read
 		}
-		return "", false
+		return value, ok
 	}, true
 }

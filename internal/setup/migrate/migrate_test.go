@@ -250,3 +250,14 @@ func TestTheWayBackGoesToTheLastRevisionOfKarpenter(t *testing.T) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
+
+func TestFlagsOfADeploymentAreReadAsTheControllerDoes(t *testing.T) {
+	s := healthy(t)
+	s.container().Args = []string{"--compat", "karpenter", "--isolated-vpc", "--shadow=false", "--reserved-enis", "1"}
+	env := s.environment()
+	for name, want := range map[string]string{"KERF_COMPAT": "karpenter", "ISOLATED_VPC": "true", "KERF_SHADOW": "false", "RESERVED_ENIS": "1"} {
+		if env[name] != want {
+			t.Errorf("%s is %q, want %q", name, env[name], want)
+		}
+	}
+}

@@ -58,25 +58,10 @@ func (s *Seen) environment() map[string]string {
 	return out
 }
 
-// flags are the arguments that have the form of flags; one without a value is true.
+// flags are the arguments that have the form of flags, by their long names.
 func (s *Seen) flags() map[string]string {
-	out := map[string]string{}
 	c := container(s.Deployment)
-	args := slices.Concat(c.Command, c.Args)
-	for i, a := range args {
-		name, ok := strings.CutPrefix(a, "--")
-		if !ok || name == "" {
-			continue
-		}
-		if n, value, ok := strings.Cut(name, "="); ok {
-			out[n] = value
-		} else if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-			out[name] = args[i+1]
-		} else {
-			out[name] = "true"
-		}
-	}
-	return out
+	return settings.Arguments(slices.Concat(c.Command, c.Args))
 }
 
 // settings has the reader of Kerf's settings read what the running controller is told.
@@ -102,7 +87,7 @@ func (e *examination) flagsKnown(object string) {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	settings.AddFlags(fs)
 	for _, name := range slices.Sorted(maps.Keys(e.flags())) {
-		if fs.Lookup(name) == nil && name != "compat" && name != "shadow" {
+		if fs.Lookup(name) == nil {
 			e.blocks(object, "the argument --%s is none of Kerf's", name).
 				why("Kerf does not start with an argument that it does not know").
 				fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # remove --%s from the container's args, and from where they come; the chart sets none", e.Deployment.Namespace, e.Deployment.Name, name))

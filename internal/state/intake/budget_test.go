@@ -33,6 +33,7 @@ func TestAllowed(t *testing.T) {
 		"at the very end of the window":         {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(3)}}, 10, noon, math.MaxInt, ""},
 		"the schedule is in UTC":                {[]karpv1.Budget{{Nodes: "0", Schedule: new("0 9 * * *"), Duration: hours(1)}}, 10, time.Date(2026, 3, 2, 10, 30, 0, 0, time.FixedZone("CET", 3600)), 0, ""},
 		"a bad schedule allows nothing":         {[]karpv1.Budget{{Nodes: "5", Schedule: new("61 * * * *"), Duration: hours(1)}}, 10, noon, 0, "budgets[0]"},
+		"a time zone allows nothing":            {[]karpv1.Budget{{Nodes: "5", Schedule: new("CRON_TZ=UTC 0 9 * * *"), Duration: hours(1)}}, 10, noon, 0, "write the hours in UTC"},
 		"a bad number allows nothing":           {[]karpv1.Budget{{Nodes: "many"}}, 10, noon, 0, "budgets[0].nodes"},
 		"a schedule without a duration refuses": {[]karpv1.Budget{{Nodes: "5", Schedule: new("@daily")}}, 10, noon, 0, "go together"},
 	} {
@@ -52,12 +53,16 @@ func TestBudgetsThatDoNotDoWhatTheyAreForAreNamed(t *testing.T) {
 		budget karpv1.Budget
 		want   string
 	}{
-		"always":         {karpv1.Budget{Nodes: "10%"}, ""},
-		"each night":     {karpv1.Budget{Nodes: "0", Schedule: new("0 22 * * *"), Duration: hours(8)}, ""},
-		"29 February":    {karpv1.Budget{Nodes: "0", Schedule: new("0 0 29 2 *"), Duration: hours(8)}, ""},
-		"30 February":    {karpv1.Budget{Nodes: "0", Schedule: new("0 0 30 2 *"), Duration: hours(8)}, `schedule "0 0 30 2 *" never comes`},
-		"minute 61":      {karpv1.Budget{Nodes: "0", Schedule: new("61 * * * *"), Duration: hours(1)}, "no node is disrupted for any reason until it is fixed"},
-		"for one reason": {karpv1.Budget{Nodes: "x", Reasons: []karpv1.DisruptionReason{karpv1.DisruptionReasonDrifted}}, "no node is disrupted for the reason Drifted until"},
+		"always":                  {karpv1.Budget{Nodes: "10%"}, ""},
+		"each night":              {karpv1.Budget{Nodes: "0", Schedule: new("0 22 * * *"), Duration: hours(8)}, ""},
+		"29 February":             {karpv1.Budget{Nodes: "0", Schedule: new("0 0 29 2 *"), Duration: hours(8)}, ""},
+		"30 February":             {karpv1.Budget{Nodes: "0", Schedule: new("0 0 30 2 *"), Duration: hours(8)}, `schedule "0 0 30 2 *" never comes`},
+		"for no hours":            {karpv1.Budget{Nodes: "0", Schedule: new("0 22 * * *"), Duration: hours(0)}, "lasts no time, so that the budget never limits anything: give a duration such as 8h"},
+		"minute 61":               {karpv1.Budget{Nodes: "0", Schedule: new("61 * * * *"), Duration: hours(1)}, "no node is disrupted for any reason until it is fixed"},
+		"a time zone with blanks": {karpv1.Budget{Nodes: "0", Schedule: new("CRON_TZ=America/New_York 0 22 * * mon-fri"), Duration: hours(8)}, "write the hours in UTC, and leave out TZ= or CRON_TZ=: no node is disrupted"},
+		"a time zone with tabs":   {karpv1.Budget{Nodes: "0", Schedule: new("TZ=UTC\t0\t22\t*\t*\t*"), Duration: hours(8)}, "write the hours in UTC"},
+		"CRON_TZ with tabs":       {karpv1.Budget{Nodes: "0", Schedule: new("CRON_TZ=UTC\t0\t22\t*\t*\t*"), Duration: hours(8)}, "write the hours in UTC"},
+		"for one reason":          {karpv1.Budget{Nodes: "x", Reasons: []karpv1.DisruptionReason{karpv1.DisruptionReasonDrifted}}, "no node is disrupted for the reason Drifted until"},
 	} {
 		pool := &karpv1.NodePool{}
 		pool.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "100%"}, tc.budget}
