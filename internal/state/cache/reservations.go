@@ -308,7 +308,7 @@ func (c *Cache) Reserved(pod types.UID) bool {
 		return true
 	}
 	c.mu.Lock()
-	defer c.unlock()
+	defer c.mu.Unlock()
 	for node := range c.nominees {
 		if slices.ContainsFunc(c.coming(node), func(e *entry) bool { return e.obj.UID == pod }) {
 			return true
