@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -377,3 +378,44 @@ func TestAPodWhoseVolumeIsNeverMadeIsMissed(t *testing.T) {
 }
 
 func neverPreempts(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }
+
+// The scheduler puts a pod on no other node than the one that its volume is being made for, be that there or not.
+func TestAPodWhoseVolumeIsMadeForANodeThatIsGoneGetsNoOther(t *testing.T) {
+	r := newRig()
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Provisioner: "ebs", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)}
+	r.version(class)
+	r.SetStorageClass(class)
+	claim := func(node, volume string) {
+		pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", Annotations: map[string]string{"volume.kubernetes.io/selected-node": node, "pv.kubernetes.io/bind-completed": "y"}}}
+		pvc.Spec.StorageClassName, pvc.Spec.VolumeName = new("late"), volume
+		r.version(pvc)
+		r.SetVolumeClaim(pvc)
+	}
+	node := newNode("n0", "uid-n0", "id-1")
+	for _, step := range []struct {
+		what   string
+		do     func()
+		placed bool
+	}{
+		{"no node is chosen", func() { claim("", ""); r.pod("p", uses("data")) }, true},
+		{"one is that is not there", func() { claim("n0", "") }, false},
+		{"it comes", func() { r.version(node); r.SetNode(node) }, true},
+		{"it goes", func() { r.version(node); r.RemoveNode(node) }, false},
+		{"the choice is taken back", func() { claim("", "") }, true},
+		{"it is made again", func() { claim("n0", "") }, false},
+		{"the volume is there", func() {
+			pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
+			r.version(pv)
+			r.SetVolume(pv)
+			claim("n0", "pv")
+		}, true},
+	} {
+		step.do()
+		if why := r.Snapshot().Pending[0].Class.Unplaceable; (why == "") != step.placed {
+			t.Errorf("%s: placed is to be %t, and the class says %q", step.what, step.placed, why)
+		}
+	}
+	if n := len(r.chosenFor); n != 0 {
+		t.Errorf("claims of %d nodes are remembered", n)
+	}
+}

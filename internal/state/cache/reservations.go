@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/storage/volume"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -175,8 +174,8 @@ func (c *Cache) instance(unit reservation.Unit) *cluster.Node {
 // empty where there is none.
 func (c *Cache) unmadeVolume(pod *corev1.Pod) (name, node string) {
 	for _, name := range intake.VolumeClaims(pod) {
-		if claim := c.pvcs.get(pod.Namespace, name); claim != nil && claim.Spec.VolumeName == "" && claim.Annotations[volume.AnnSelectedNode] != "" {
-			return name, claim.Annotations[volume.AnnSelectedNode]
+		if node := intake.SelectedNode(c.pvcs.get(pod.Namespace, name)); node != "" {
+			return name, node
 		}
 	}
 	return "", ""
