@@ -25,10 +25,10 @@ const (
 )
 
 // doubts are the classes of pods which the scheduler does not put where they are planned, though there is room: because of a taint or
-// of pods that only a running node shows, a volume on a host that is gone, or a quota of its own. What is not known can't be
-// planned for, and each decision would launch the same again, or keep a node for pods that never come. So one pod
-// of such a class takes part at a time, after a pause that doubles, until one is bound. A pod's trial lasts as long as it waits or has
-// room on a node, which may have to boot yet.
+// of pods that only a running node shows, a volume on a host that is gone or one that nobody makes,
+// or a quota of its own. What is not known can't be planned for, and each decision would launch the same again, or keep a node for
+// pods that never come. So one pod of such a class takes part at a time, after a pause that doubles, until one is bound. A pod's trial
+// lasts as long as it waits or has room on a node, which may have to boot yet.
 //
 // Concurrency: safe.
 type doubts struct {
@@ -43,10 +43,10 @@ type doubt struct {
 	at, until time.Time
 	pause     time.Duration
 	trial     string // the pod that takes part, by UID
-	said      string // by the scheduler
+	why       string
 }
 
-func (d *doubts) miss(class, said string, now time.Time) {
+func (d *doubts) miss(class, why string, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of == nil {
@@ -61,7 +61,7 @@ func (d *doubts) miss(class, said string, now time.Time) {
 		return
 	}
 	x.missed++
-	x.at, x.said, x.trial = now, said, ""
+	x.at, x.why, x.trial = now, why, ""
 	if x.missed >= doubted {
 		x.pause = min(max(2*x.pause, firstDoubt), lastDoubt)
 		x.until = now.Add(x.pause)
@@ -137,8 +137,8 @@ func (d *doubts) unplaced(pods []*cluster.Pod) []plan.Unplaced {
 				next = "now"
 			}
 			u.Reasons = []plan.Reason{{Code: plan.Unplaceable, Detail: fmt.Sprintf(
-				"%d times in a row the scheduler did not put such a pod on the node that was chosen for it, which has room (it says: %s); one is tried %s",
-				x.missed, x.said, next)}}
+				"%d times in a row the scheduler did not put such a pod on the node that was chosen for it, which has room (%s); one is tried %s",
+				x.missed, x.why, next)}}
 		}
 		out = append(out, u)
 	}

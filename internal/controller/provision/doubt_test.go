@@ -66,7 +66,7 @@ func TestPodsThatTheSchedulerDoesNotPutWhereTheyArePlanned(t *testing.T) {
 	now = now.Add(oneRound)
 	miss()
 	u := d.unplaced(d.split(pods, now).out)
-	if len(u) != 1 || len(u[0].Pods) != 2 || !strings.Contains(u[0].Reasons[0].Detail, "2 times in a row") || !strings.Contains(u[0].Reasons[0].Detail, "no node tolerates it") {
+	if len(u) != 1 || len(u[0].Pods) != 2 || !strings.Contains(u[0].Reasons[0].Detail, "2 times in a row") || !strings.Contains(u[0].Reasons[0].Detail, "which has room (no node tolerates it); one") {
 		t.Errorf("told is %+v", u)
 	}
 }

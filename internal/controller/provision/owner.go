@@ -3,6 +3,8 @@ package provision
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,14 +73,58 @@ func (o *Owners) ask(ctx context.Context, owner cache.Owner) (int, bool) {
 		}
 	case "batch/v1 Job":
 		if j := new(batchv1.Job); read(j) {
-			n := replicas(j.Spec.Parallelism)
-			if j.Spec.Completions != nil {
-				n = min(n, int(*j.Spec.Completions-j.Status.Succeeded))
-			}
-			return n, true
+			return active(j), true
 		}
 	}
 	return 0, false
+}
+
+// active is how many pods a Job wants to have at the same time, beside those that are ending.
+//
+// Source: kube-controller-manager's Job controller, v1.36.
+func active(j *batchv1.Job) int {
+	if j.Spec.Suspend != nil && *j.Spec.Suspend || slices.ContainsFunc(j.Status.Conditions, ends) {
+		return 0
+	}
+	n := replicas(j.Spec.Parallelism)
+	switch {
+	case j.Spec.Completions != nil: // an index that has failed is not tried again
+		n = min(n, int(*j.Spec.Completions-j.Status.Succeeded)-indexes(j.Status.FailedIndexes))
+	case j.Status.Succeeded > 0: // what runs is left to end
+		return 0
+	}
+	if onlyFailed := j.Spec.PodReplacementPolicy; j.Status.Terminating != nil && (onlyFailed != nil && *onlyFailed == batchv1.Failed || j.Spec.PodFailurePolicy != nil) {
+		n -= int(*j.Status.Terminating) // each is replaced when it has ended
+	}
+	return n
+}
+
+// ends reports whether a condition of a Job says that it makes no more pods.
+func ends(c batchv1.JobCondition) bool {
+	switch c.Type {
+	case batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget:
+		return c.Status == corev1.ConditionTrue
+	}
+	return false
+}
+
+// indexes counts a Job's indexes as its status lists them, such as "1,3-5". What can't be read counts for nothing.
+func indexes(list *string) (n int) {
+	if list == nil {
+		return 0
+	}
+	for part := range strings.SplitSeq(*list, ",") {
+		first, last, ranged := strings.Cut(part, "-")
+		if !ranged {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		to, err2 := strconv.Atoi(last)
+		if err == nil && err2 == nil && from <= to {
+			n += to - from + 1
+		}
+	}
+	return n
 }
 
 func failing(rs *appsv1.ReplicaSet) bool {

@@ -24,6 +24,10 @@ import (
 // unanswered is after what time the evictions of a round are given up that webhooks hold: other drains wait for the same worker.
 const unanswered = 15 * time.Second
 
+// evictedFirst is how long the evictions of pods whose instance ends may take together. It is time that the pods may need to end: of
+// the two minutes after a spot interruption a twentieth. The API answers most in some milliseconds.
+const evictedFirst = 5 * time.Second
+
 // evict asks for the eviction of a pod if its budget has one left.
 func (r *round) evict(ctx context.Context, p *corev1.Pod) error {
 	if ctx.Err() != nil {
@@ -132,13 +136,24 @@ func (r *round) mustGo(p *corev1.Pod) bool {
 	return false
 }
 
-// force deletes a pod so that it ends with the instance's deadline, past any budget and annotation: the instance goes either
-// way.
-func (r *round) force(ctx context.Context, p *corev1.Pod) error {
-	seconds := max(1, int64(r.by.Sub(r.now).Seconds()))
+// forceAll makes pods end with the instance. Their evictions take evictedFirst together, after which pods are deleted at once.
+func (r *round) forceAll(ctx context.Context, pods []*corev1.Pod) error {
+	evicting, cancel := context.WithTimeout(ctx, evictedFirst)
+	defer cancel()
+	return each(pods, nil, func(p *corev1.Pod) error { return r.force(ctx, evicting, p) })
+}
+
+// force makes a pod end with the instance's deadline, past any budget and annotation: the instance goes either way. Where the API
+// evicts it, the pod gets the condition DisruptionTarget, by which Jobs tell such an end from a failure; where it does not, for a
+// budget, a webhook, or no answer in time, the pod is deleted. Such a refusal counts for nothing: nobody waits for that budget.
+func (r *round) force(ctx, evicting context.Context, p *corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, unanswered)
 	defer cancel()
-	err := r.Client.Delete(ctx, p.DeepCopy(), &client.DeleteOptions{GracePeriodSeconds: &seconds, Preconditions: &metav1.Preconditions{UID: &p.UID}})
+	var err error
+	if !p.DeletionTimestamp.IsZero() || r.evictLast(evicting, p) != nil {
+		last := r.lastSeconds(p)
+		err = r.Client.Delete(ctx, p.DeepCopy(), &client.DeleteOptions{GracePeriodSeconds: last.GracePeriodSeconds, Preconditions: last.Preconditions})
+	}
 	pause := repeat
 	if err == nil {
 		pause = answers
@@ -158,4 +173,23 @@ func (r *round) force(ctx context.Context, p *corev1.Pod) error {
 		return nil
 	}
 	return fmt.Errorf("deleting pod %s/%s, whose node %q goes at %s: %w", p.Namespace, p.Name, r.node.Name, r.by.UTC().Format(time.RFC3339), err)
+}
+
+// evictLast asks for the eviction of a pod whose instance ends.
+func (r *round) evictLast(ctx context.Context, p *corev1.Pod) error {
+	err := r.Client.SubResource("eviction").Create(ctx, p, &policyv1.Eviction{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}, DeleteOptions: r.lastSeconds(p),
+	})
+	if err == nil {
+		r.Metrics.EvictionRequests.WithLabelValues(strconv.Itoa(http.StatusOK)).Inc()
+	}
+	return err
+}
+
+// lastSeconds has the pod, and no other of its name, end with the instance; a second is the least.
+func (r *round) lastSeconds(p *corev1.Pod) *metav1.DeleteOptions {
+	return &metav1.DeleteOptions{
+		GracePeriodSeconds: new(max(1, int64(r.by.Sub(r.Clock.Now()).Seconds()))),
+		Preconditions:      &metav1.Preconditions{UID: &p.UID},
+	}
 }

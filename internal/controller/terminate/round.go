@@ -112,7 +112,7 @@ func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	r.memory.free(waiting)
 	forced, evicted := r.turns(waiting, held)
 	err := errors.Join(
-		each(forced, nil, func(p *corev1.Pod) error { return r.force(ctx, p) }),
+		r.forceAll(ctx, forced),
 		r.evictAll(ctx, evicted))
 	if err != nil && ctx.Err() == nil {
 		// Not returned: the pause after an error grows, and what is due by the instance's end must not wait for it.

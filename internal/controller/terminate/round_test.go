@@ -48,12 +48,13 @@ type ward struct {
 	events *record.FakeRecorder
 
 	mu       sync.Mutex
-	calls    []string         // "evict a", "delete a 30"
-	refuse   map[string]error // answers to evictions and deletions by pod
-	deaf     error            // the cloud's answer to Get
-	instance []string         // terminated
-	launched *cloud.Instance  // that was launched for the claim, by whoever
-	unknown  bool             // whether it was is not known
+	calls    []string                    // "evict a", "evict a 30", "delete a 30"
+	refuse   map[string]error            // answers to evictions and deletions by pod
+	eviction func(context.Context) error // the answer to evictions of pods whose instance ends, where it is set
+	deaf     error                       // the cloud's answer to Get
+	instance []string                    // terminated
+	launched *cloud.Instance             // that was launched for the claim, by whoever
+	unknown  bool                        // whether it was is not known
 }
 
 type indexer struct{ *fake.ClientBuilder }
@@ -108,11 +109,19 @@ func admit(t *testing.T, ends time.Duration, pods ...corev1.Pod) *ward {
 		claim.Annotations = map[string]string{karpv1.NodeClaimTerminationTimestampAnnotationKey: noon.Add(ends).Format(time.RFC3339)}
 	}
 	b := fake.NewClientBuilder().WithScheme(scheme).WithObjects(node, claim).WithStatusSubresource(claim).WithInterceptorFuncs(interceptor.Funcs{
-		SubResourceCreate: func(_ context.Context, _ client.Client, sub string, o, e client.Object, _ ...client.SubResourceCreateOption) error {
-			if e := e.(*policyv1.Eviction); sub != "eviction" || *e.DeleteOptions.Preconditions.UID != o.GetUID() {
-				t.Errorf("%s of %s with %+v", sub, o.GetName(), e.DeleteOptions)
+		SubResourceCreate: func(ctx context.Context, _ client.Client, sub string, o, e client.Object, _ ...client.SubResourceCreateOption) error {
+			with := e.(*policyv1.Eviction).DeleteOptions
+			if sub != "eviction" || *with.Preconditions.UID != o.GetUID() {
+				t.Errorf("%s of %s with %+v", sub, o.GetName(), with)
 			}
-			return w.note(o.GetName(), "evict "+o.GetName())
+			call := "evict " + o.GetName()
+			if with.GracePeriodSeconds != nil {
+				call += fmt.Sprint(" ", *with.GracePeriodSeconds)
+				if w.eviction != nil {
+					return errors.Join(w.note("", call), w.eviction(ctx))
+				}
+			}
+			return w.note(o.GetName(), call)
 		},
 		Delete: func(_ context.Context, _ client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
 			var all client.DeleteOptions
@@ -193,13 +202,13 @@ func TestALookAtADrain(t *testing.T) {
 		"comes back when the protection ends":                      {[]corev1.Pod{pod("a", held("3m"))}, 0, 0, nil, 2 * time.Minute},
 		"evicts then":                                              {[]corev1.Pod{pod("a", held("3m"))}, 0, 2 * time.Minute, []string{"evict a"}, answers},
 		"comes back in time for a pod's own grace period":          {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 0, nil, 210*time.Second + time.Millisecond},
-		"deletes it then, so that it ends with the instance":       {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 211 * time.Second, []string{"delete a 89"}, answers},
-		"deletes pods of all groups":                               {[]corev1.Pod{pod("a", takes(90)), pod("d", ownedBy("apps/v1", "DaemonSet"), takes(600))}, 5 * time.Minute, 0, []string{"delete d 300", "evict a"}, answers},
+		"evicts it then, so that it ends with the instance":        {[]corev1.Pod{pod("a", held("true"), takes(90))}, 5 * time.Minute, 211 * time.Second, []string{"evict a 89"}, answers},
+		"has pods of all groups end":                               {[]corev1.Pod{pod("a", takes(90)), pod("d", ownedBy("apps/v1", "DaemonSet"), takes(600))}, 5 * time.Minute, 0, []string{"evict a", "evict d 300"}, answers},
 		"shortens what was to end too late":                        {[]corev1.Pod{pod("a", ending(10*time.Minute, 600))}, 2 * time.Minute, 0, []string{"delete a 120"}, answers},
 		"lets be what ends in time":                                {[]corev1.Pod{pod("a", ending(time.Minute, 60))}, 2 * time.Minute, 0, nil, 2 * time.Minute},
 		"does not repeat the last second":                          {[]corev1.Pod{pod("a", ending(61*time.Second, 1))}, time.Minute, 61 * time.Second, nil, 10 * time.Second},
-		"gives a grace period of nothing one second":               {[]corev1.Pod{pod("a")}, time.Second, time.Second, []string{"delete a 1"}, answers},
-		"does not wait long after the end for a kubelet":           {[]corev1.Pod{pod("a", ending(time.Minute, 30)), pod("b")}, time.Minute, time.Minute + overdue, []string{"delete b 1"}, answers},
+		"gives a grace period of nothing one second":               {[]corev1.Pod{pod("a")}, time.Second, time.Second, []string{"evict a 1"}, answers},
+		"does not wait long after the end for a kubelet":           {[]corev1.Pod{pod("a", ending(time.Minute, 30)), pod("b")}, time.Minute, time.Minute + overdue, []string{"evict b 1"}, answers},
 		"ends a minute after the instance's end whatever is there": {[]corev1.Pod{pod("a")}, time.Minute, time.Minute + stuck, nil, poll},
 		"without pods it waits for those that were just bound":     {nil, 0, 2 * time.Second, nil, 3 * time.Second},
 		"without pods and time does not":                           {nil, time.Second, 2 * time.Second, nil, poll},
@@ -239,10 +248,10 @@ func TestADrainAsksOnlyOnce(t *testing.T) {
 		at   time.Duration
 		want []string
 	}{
-		{time.Second, []string{"delete b 3599", "evict a"}},
+		{time.Second, []string{"delete b 3599", "evict a", "evict b 3599"}},
 		{time.Second, nil}, // an event of another pod
-		{time.Second + repeat, []string{"delete b 3597"}},
-		{time.Second + answers, []string{"delete b 3589", "evict a"}},
+		{time.Second + repeat, []string{"delete b 3597", "evict b 3597"}},
+		{time.Second + answers, []string{"delete b 3589", "evict a", "evict b 3589"}},
 	} {
 		if calls, _ := w.look(step.at); !slices.Equal(calls, step.want) {
 			t.Errorf("after %s it asked for %v, want %v", step.at, calls, step.want)
@@ -253,7 +262,7 @@ func TestADrainAsksOnlyOnce(t *testing.T) {
 	if _, err := deadline.Mark(t.Context(), w.Client, claim, noon, noon.Add(2*time.Minute), nil); err != nil {
 		t.Fatal(err)
 	}
-	if calls, _ := w.look(12 * time.Second); !slices.Equal(calls, []string{"delete b 108"}) {
+	if calls, _ := w.look(12 * time.Second); !slices.Equal(calls, []string{"delete b 108", "evict b 108"}) {
 		t.Errorf("with a sooner end it asked for %v", calls)
 	}
 }

@@ -58,7 +58,7 @@ func Pod(ctx context.Context, src Source, namespace, name string) (*Answer, erro
 		return q.Answer, q.since(ctx, src)
 	case q.now.Nominated != "":
 		q.Found = true
-		q.say("it waits for room on node %s, to which it is nominated (status.nominatedNodeName): as a rule pods of lower priority end there first", q.now.Nominated)
+		q.say("it waits for room on node %s, to which it is nominated (status.nominatedNodeName): as a rule pods of lower priority end there first, or its volume or device is being prepared", q.now.Nominated)
 	case q.now.Name != "":
 		q.say("%s", q.none.text())
 	default:

@@ -44,7 +44,7 @@ func TestPodsAreTakenAsTheyAreNow(t *testing.T) {
 		"without a place":                     {pod: "giant-1", now: record.PodNow{UID: "none"}, found: true, want: []string{"it has no place"}},
 		"another of that name was in one":     {pod: "giant-1", now: record.PodNow{UID: "second"}, want: []string{"none is about it"}, lacks: []string{"no place"}},
 		"behind a gate":                       {pod: "gated", now: record.PodNow{Why: "it is behind the scheduling gate x"}, found: true, want: []string{"it is behind the scheduling gate x"}, lacks: []string{"ask again"}},
-		"nominated, and in no decision":       {pod: "high", now: record.PodNow{Nominated: "old"}, found: true, want: []string{"room on node old"}, lacks: []string{"ask again"}},
+		"nominated, and in no decision":       {pod: "high", now: record.PodNow{Nominated: "old"}, found: true, want: []string{"room on node old", "or its volume or device is being prepared"}, lacks: []string{"ask again"}},
 		"waiting, and in no decision yet":     {pod: "new", now: record.PodNow{}, want: []string{"none is about it", "ask again"}, lacks: []string{"never decided on"}},
 		"a controller that can't tell":        {pod: "giant-1", unknown: true, found: true, want: []string{"it has no place"}},
 		"a controller that can't tell of any": {pod: "stranger", unknown: true, want: []string{"none is about it", "never decided on"}},

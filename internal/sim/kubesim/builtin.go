@@ -4,11 +4,14 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 func uid(text string) types.UID { return types.UID(text) }
@@ -114,6 +117,30 @@ func requestWhatIsLimited(c content) {
 			def(m, v, "resources", "requests", name)
 		}
 	})
+	wholeRequests(c)
+}
+
+// wholeRequests completes the requests of a pod that limits what it takes as a whole: by what its containers request, else by the limit.
+func wholeRequests(c content) {
+	limits, _, _ := unstructured.NestedMap(c, "spec", "resources", "limits")
+	if len(limits) == 0 {
+		return
+	}
+	var spec corev1.PodSpec
+	raw, _, _ := unstructured.NestedMap(c, "spec")
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &spec) != nil {
+		return // it is refused for that
+	}
+	for name, q := range resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: spec}, resourcehelper.PodResourcesOptions{}) {
+		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+			def(c, q.String(), "spec", "resources", "requests", string(name))
+		}
+	}
+	for name, v := range limits {
+		if resourcehelper.IsSupportedPodLevelResource(corev1.ResourceName(name)) {
+			def(c, v, "spec", "resources", "requests", name)
+		}
+	}
 }
 
 func qosOf(c content) string {

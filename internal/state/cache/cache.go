@@ -87,12 +87,14 @@ type Cache struct {
 	compiler *intake.Compiler
 	keys     int // label keys that were in use when they were last looked for
 
-	entries     map[types.NamespacedName]*entry
-	dropped     int // how many entries were taken out so far
-	podsByNode  map[string]map[types.NamespacedName]*entry
-	waiting     map[types.NamespacedName]*entry // provisionable pods
-	settled     map[types.UID]int               // by owner; see Settled
-	claimUsers  index[types.NamespacedName, types.NamespacedName]
+	entries    map[types.NamespacedName]*entry
+	dropped    int // how many entries were taken out so far
+	podsByNode map[string]map[types.NamespacedName]*entry
+	waiting    map[types.NamespacedName]*entry // provisionable pods
+	settled    map[types.UID]int               // by owner; see Settled
+	claimUsers index[types.NamespacedName, types.NamespacedName]
+	// chosenFor are the volume claims for which the scheduler has chosen a node and that have no volume yet, by that node.
+	chosenFor   index[string, types.NamespacedName]
 	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it
 	nsDependent map[types.NamespacedName]struct{}
 	daemonPods  index[types.NamespacedName, types.NamespacedName]
@@ -149,6 +151,7 @@ func New(o Options) *Cache {
 		entries:    map[types.NamespacedName]*entry{},
 		podsByNode: map[string]map[types.NamespacedName]*entry{}, constraints: constraints{podEvents: map[string]time.Time{}, byNode: map[string]*readConstraints{}},
 		waiting: map[types.NamespacedName]*entry{}, settled: map[types.UID]int{},
+		chosenFor:  index[string, types.NamespacedName]{},
 		claimUsers: index[types.NamespacedName, types.NamespacedName]{}, volumeUsers: index[string, types.NamespacedName]{},
 		nsDependent: map[types.NamespacedName]struct{}{}, daemonPods: index[types.NamespacedName, types.NamespacedName]{},
 		claimsByID: index[string, string]{}, nodesByID: index[string, string]{}, nodeLeft: map[string]bool{}, nodesByHost: index[string, string]{},

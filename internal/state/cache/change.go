@@ -34,7 +34,8 @@ type Change struct {
 	Name string
 	// Owner is the controller that the pod of a PodPending belongs to.
 	Owner Owner
-	// Class is the ID of the class of the pod of a PodPlaced, PodUnplanned or PodMissed, Detail what the scheduler said of the latter.
+	// Class is the ID of the class of the pod of a PodPlaced, PodUnplanned or PodMissed, Detail why the latter waits: what the
+	// scheduler says, or the volume that is not made.
 	Class, Detail string
 	// AsPlanned: the pod of a PodPlaced was bound where the decision had it, or a pod just like it. Disruption: it came in the
 	// place of one that a disruption evicted.

@@ -28,6 +28,9 @@ func (c *Cache) SetNode(node *corev1.Node) {
 	}
 	c.linkNode(node)
 	c.setHost(old, node)
+	if old == nil {
+		c.chosenMoved(node.Name)
+	}
 	c.recountID(node.Spec.ProviderID)
 	if old != nil && old.Spec.ProviderID != node.Spec.ProviderID {
 		c.recountID(old.Spec.ProviderID)
@@ -52,6 +55,7 @@ func (c *Cache) RemoveNode(node *corev1.Node) {
 			c.nodeLeft[id] = true
 		}
 		c.setHost(old, nil)
+		c.chosenMoved(node.Name)
 		c.recountID(old.Spec.ProviderID)
 		delete(c.constraints.podEvents, node.Name)
 		c.breakReservations(reservation.OfNode(node.Name))

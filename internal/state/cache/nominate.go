@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/state/intake"
@@ -70,8 +72,10 @@ func (c *Cache) mistakable(unit reservation.Unit, mine []*entry) bool {
 	return false
 }
 
-// provisionable is intake's, but for nominations that are no preemption. Only the scheduler nominates pods to a node that
-// takes pods, unless it was Kerf, which this process knows of its own nominations only; and only pods that may preempt.
+// provisionable is intake's, but for nominations that count as Kerf's. Only the scheduler nominates pods to a node that takes
+// pods, unless it was Kerf, which this process knows of its own nominations only. Until Kubernetes 1.34 it did so with pods that
+// may preempt; since 1.35 with all pods that it is about to bind and that wait for a volume or a device first. Of pods that never
+// preempt it takes no nomination away, so that theirs says nothing.
 func (c *Cache) provisionable(pod *corev1.Pod) bool {
 	to := pod.Status.NominatedNodeName
 	if to == "" {
@@ -160,6 +164,7 @@ func (c *Cache) coming(node string) []*entry {
 
 // lately is a nomination that was first seen a short time ago.
 type lately struct {
+	pod  podKey
 	node string
 	seen time.Time
 }
@@ -173,17 +178,32 @@ func (c *Cache) dateNomination(e, old *entry) {
 		e.nominated = old.nominated
 	default:
 		e.nominated = c.now()
-		c.lately = append(c.lately, lately{node: to, seen: e.nominated})
+		c.lately = append(c.lately, lately{pod: client.ObjectKeyFromObject(e.obj), node: to, seen: e.nominated})
 	}
 }
 
-// expireNominations marks the nodes of nominations that have stood for nominatedGrace.
+// expireNominations marks the nodes of nominations that have stood for nominatedGrace, and tells of pods that wait there for a volume.
 func (c *Cache) expireNominations(now time.Time) {
 	n := 0
 	for ; n < len(c.lately) && !now.Before(c.lately[n].seen.Add(nominatedGrace)); n++ {
 		c.touch(reservation.OfNode(c.lately[n].node))
+		c.missedVolume(c.lately[n])
 	}
 	c.lately = slices.Delete(c.lately, 0, n)
+}
+
+// missedVolume tells of a pod that the scheduler would have bound long ago to the node that it nominated the pod to, had a volume
+// been made there. The node counts as empty from now on: without a word each decision would launch another for the pod.
+func (c *Cache) missedVolume(l lately) {
+	e := c.entries[l.pod]
+	if e == nil || e.obj.Status.NominatedNodeName != l.node || !e.nominated.Equal(l.seen) || c.provisionable(e.obj) ||
+		!intake.ProvisionableBut(e.obj, l.node) || !c.takesPods(l.node) {
+		return
+	}
+	if claim, node := c.unmadeVolume(e.obj); node == l.node {
+		c.changes = append(c.changes, Change{Kind: PodMissed, Name: e.pod.Name, Class: e.pod.Class.ID, Detail: fmt.Sprintf(
+			"persistentvolumeclaim %q has no volume %s after kube-scheduler chose node %q: see the claim's events and its provisioner's log", claim, nominatedGrace, node)})
+	}
 }
 
 // touchNominee marks the node that a pod is nominated to: whether it counts there depends on its reservation.

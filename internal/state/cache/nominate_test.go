@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -284,6 +285,9 @@ func TestAPodThatTheSchedulerNominatesCountsOnItsNode(t *testing.T) {
 			if got := coming(r); !slices.Equal(got, tt.want) {
 				t.Errorf("%v are coming, want %v", got, tt.want)
 			}
+			if len(tt.want) > 0 && !r.Reserved("uid-p") {
+				t.Error("it counts as a pod that no room is kept for")
+			}
 		})
 	}
 	t.Run("in the place of others", func(t *testing.T) {
@@ -309,4 +313,109 @@ func ends(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1000, 0)) }
 
 func elsewhere(r *rig, p cluster.PodRef, last time.Duration) {
 	r.Assume(r.claim("c9"), intake.Expected{Allocatable: res.List{"cpu": 3500, "pods": 9}}, []cluster.PodRef{p}, r.clock.Add(last))
+}
+
+// Since Kubernetes 1.35 the scheduler nominates pods to the node on which it waits for their volumes. Where none comes the node counts
+// as empty after a while, and goes: without a word each decision would launch another.
+func TestAPodWhoseVolumeIsNeverMadeIsMissed(t *testing.T) {
+	chosen := map[string]string{"volume.kubernetes.io/selected-node": "n0"}
+	for name, tt := range map[string]struct {
+		claim  map[string]string // the annotations of the pod's claim
+		volume string
+		pod    []func(*corev1.Pod) // how the pod stands a second later
+		after  time.Duration
+		want   int
+	}{
+		"no volume comes":               {chosen, "", nil, nominatedGrace, 1},
+		"it is told once":               {chosen, "", nil, 2 * nominatedGrace, 1},
+		"there is time yet":             {chosen, "", nil, nominatedGrace - time.Second, 0},
+		"it is made":                    {chosen, "pv", nil, nominatedGrace, 0},
+		"it waits for no volume":        {nil, "", nil, nominatedGrace, 0},
+		"it is to be made elsewhere":    {map[string]string{"volume.kubernetes.io/selected-node": "n1"}, "", nil, nominatedGrace, 0},
+		"the nomination is taken away":  {chosen, "", []func(*corev1.Pod){uses("data")}, nominatedGrace, 0},
+		"the pod is bound":              {chosen, "", []func(*corev1.Pod){uses("data"), bound("n0")}, nominatedGrace, 0},
+		"it is nominated anew":          {chosen, "", []func(*corev1.Pod){uses("data"), nominatedTo("n1")}, nominatedGrace, 0},
+		"it ends":                       {chosen, "", []func(*corev1.Pod){uses("data"), nominatedTo("n0"), ends}, nominatedGrace, 0},
+		"it is a pod of a daemon":       {chosen, "", []func(*corev1.Pod){uses("data"), nominatedTo("n0"), daemons}, nominatedGrace, 0},
+		"it never preempts, and waits":  {chosen, "", []func(*corev1.Pod){uses("data"), nominatedTo("n0"), neverPreempts}, nominatedGrace, 0},
+		"it changes, and still has not": {chosen, "", []func(*corev1.Pod){uses("data"), nominatedTo("n0"), func(p *corev1.Pod) { p.Annotations = chosen }}, nominatedGrace, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			var said []string
+			r.Listen(func(c Change) {
+				if c.Kind == PodMissed {
+					said = append(said, c.Detail)
+				}
+			})
+			node := newNode("n0", "uid-n0", "id-1")
+			node.Labels = map[string]string{karpv1.NodePoolLabelKey: "pool", karpv1.NodeInitializedLabelKey: "true"}
+			r.version(node)
+			r.SetNode(node)
+			pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", Annotations: tt.claim}}
+			pvc.Spec.VolumeName = tt.volume
+			r.version(pvc)
+			r.SetVolumeClaim(pvc)
+			r.pod("p", uses("data"), nominatedTo("n0"))
+			r.Snapshot()
+			if tt.pod != nil {
+				r.clock = r.clock.Add(time.Second)
+				r.pod("p", tt.pod...)
+				r.Snapshot()
+				r.clock = r.clock.Add(-time.Second)
+			}
+			r.clock = r.clock.Add(tt.after)
+			r.Snapshot()
+			r.Snapshot()
+			if len(said) != tt.want {
+				t.Errorf("missed %d times, want %d: %q", len(said), tt.want, said)
+			}
+			if tt.want == 1 && len(said) == 1 && said[0] != `persistentvolumeclaim "data" has no volume 5m0s after kube-scheduler chose node "n0": see the claim's events and its provisioner's log` {
+				t.Errorf("told: %s", said[0])
+			}
+		})
+	}
+}
+
+func neverPreempts(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }
+
+// The scheduler puts a pod on no other node than the one that its volume is being made for, be that there or not.
+func TestAPodWhoseVolumeIsMadeForANodeThatIsGoneGetsNoOther(t *testing.T) {
+	r := newRig()
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Provisioner: "ebs", VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)}
+	r.version(class)
+	r.SetStorageClass(class)
+	claim := func(node, volume string) {
+		pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", Annotations: map[string]string{"volume.kubernetes.io/selected-node": node, "pv.kubernetes.io/bind-completed": "y"}}}
+		pvc.Spec.StorageClassName, pvc.Spec.VolumeName = new("late"), volume
+		r.version(pvc)
+		r.SetVolumeClaim(pvc)
+	}
+	node := newNode("n0", "uid-n0", "id-1")
+	for _, step := range []struct {
+		what   string
+		do     func()
+		placed bool
+	}{
+		{"no node is chosen", func() { claim("", ""); r.pod("p", uses("data")) }, true},
+		{"one is that is not there", func() { claim("n0", "") }, false},
+		{"it comes", func() { r.version(node); r.SetNode(node) }, true},
+		{"it goes", func() { r.version(node); r.RemoveNode(node) }, false},
+		{"the choice is taken back", func() { claim("", "") }, true},
+		{"it is made again", func() { claim("n0", "") }, false},
+		{"the volume is there", func() {
+			pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}}
+			r.version(pv)
+			r.SetVolume(pv)
+			claim("n0", "pv")
+		}, true},
+	} {
+		step.do()
+		if why := r.Snapshot().Pending[0].Class.Unplaceable; (why == "") != step.placed {
+			t.Errorf("%s: placed is to be %t, and the class says %q", step.what, step.placed, why)
+		}
+	}
+	if n := len(r.chosenFor); n != 0 {
+		t.Errorf("claims of %d nodes are remembered", n)
+	}
 }

@@ -238,8 +238,12 @@ func (c *Cache) SetVolumeClaim(pvc *corev1.PersistentVolumeClaim) {
 	}
 	if old != nil {
 		c.volumeUsers.remove(old.Spec.VolumeName, key)
+		c.chosenFor.remove(intake.SelectedNode(old), key)
 	}
 	c.volumeUsers.add(pvc.Spec.VolumeName, key)
+	if node := intake.SelectedNode(pvc); node != "" {
+		c.chosenFor.add(node, key)
+	}
 	c.volumesMoved(key)
 }
 
@@ -251,6 +255,7 @@ func (c *Cache) RemoveVolumeClaim(pvc *corev1.PersistentVolumeClaim) {
 	old := c.pvcs.objects[key]
 	if c.pvcs.remove(pvc) {
 		c.volumeUsers.remove(old.Spec.VolumeName, key)
+		c.chosenFor.remove(intake.SelectedNode(old), key)
 		c.volumesMoved(key)
 	}
 }
@@ -332,6 +337,13 @@ func (c *Cache) hostMoved(host string) {
 	}
 }
 
+// chosenMoved makes the classes of pods again whose volumes are being made for a node that has come or gone.
+func (c *Cache) chosenMoved(node string) {
+	for key := range c.chosenFor[node] {
+		c.volumesMoved(key)
+	}
+}
+
 func (c *Cache) volumesMoved(claim types.NamespacedName) {
 	for key := range c.claimUsers[claim] {
 		c.recompile(c.entries[key])
@@ -365,6 +377,8 @@ func (l lookup) UserOf(namespace, claim string, besides types.UID) (first string
 }
 
 func (l lookup) HasHost(name string) bool { return len(l.c.nodesByHost[name]) > 0 }
+
+func (l lookup) HasNode(name string) bool { return l.c.nodes.get("", name) != nil }
 
 func (l lookup) SelectNamespaces(sel labels.Selector) []string {
 	var out []string

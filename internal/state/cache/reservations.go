@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/storage/volume"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -144,10 +143,13 @@ func (c *Cache) missed(r reservation.Reservation) {
 		return
 	}
 	n := c.instance(r.Unit)
-	if n == nil || !n.Initialized || !n.Ready || n.Deleting || !c.hasRoom(n, e.pod) || c.reserved.Nominated(r.UID, n.Name) || c.makesVolume(e.obj) {
+	if n == nil || !n.Initialized || !n.Ready || n.Deleting || !c.hasRoom(n, e.pod) || c.reserved.Nominated(r.UID, n.Name) {
 		return
 	}
-	c.changes = append(c.changes, Change{Kind: PodMissed, Name: e.pod.Name, Class: e.pod.Class.ID, Detail: intake.Refusal(e.obj)})
+	if claim, _ := c.unmadeVolume(e.obj); claim != "" {
+		return // the scheduler has chosen a node and waits for the volume
+	}
+	c.changes = append(c.changes, Change{Kind: PodMissed, Name: e.pod.Name, Class: e.pod.Class.ID, Detail: "it says: " + intake.Refusal(e.obj)})
 }
 
 // instance is the node of a unit as it was last made; nil where there is none.
@@ -168,12 +170,15 @@ func (c *Cache) instance(unit reservation.Unit) *cluster.Node {
 	return nil
 }
 
-// makesVolume reports whether the scheduler has chosen a node for the pod and waits for a volume that is made there.
-func (c *Cache) makesVolume(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(intake.VolumeClaims(pod), func(name string) bool {
-		claim := c.pvcs.get(pod.Namespace, name)
-		return claim != nil && claim.Spec.VolumeName == "" && claim.Annotations[volume.AnnSelectedNode] != ""
-	})
+// unmadeVolume is the first of a pod's claims for which the scheduler has chosen a node and waits until a volume is made there;
+// empty where there is none.
+func (c *Cache) unmadeVolume(pod *corev1.Pod) (name, node string) {
+	for _, name := range intake.VolumeClaims(pod) {
+		if node := intake.SelectedNode(c.pvcs.get(pod.Namespace, name)); node != "" {
+			return name, node
+		}
+	}
+	return "", ""
 }
 
 // hasRoom reports whether a node has what a pod asks for beside the pods that are bound to it or about to be.
@@ -296,8 +301,20 @@ func (c *Cache) waitingOn(unit reservation.Unit) []*entry {
 	return out
 }
 
-// Reserved reports whether room on a node is kept for a pod.
-func (c *Cache) Reserved(pod types.UID) bool { return c.reserved.Has(pod) }
+// Reserved reports whether room on a node is kept for a pod: by a decision, or because the scheduler has nominated it to the node.
+func (c *Cache) Reserved(pod types.UID) bool {
+	if c.reserved.Has(pod) {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for node := range c.nominees {
+		if slices.ContainsFunc(c.coming(node), func(e *entry) bool { return e.obj.UID == pod }) {
+			return true
+		}
+	}
+	return false
+}
 
 // WaitingFor says since when the longest waiting of the pods that are given room on a claim has waited; ok is false when
 // none is.

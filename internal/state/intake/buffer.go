@@ -137,8 +137,7 @@ func VirtualPod(b *autoscalingv1beta1.CapacityBuffer, template *corev1.PodTempla
 	}
 	pod.Spec.Priority = new(int32(math.MinInt32))
 	pod.Spec.NodeName = ""
-	pod.Spec.Containers = limitsAsRequests(pod.Spec.Containers)
-	pod.Spec.InitContainers = limitsAsRequests(pod.Spec.InitContainers)
+	completeRequests(&pod.Spec)
 	pod.Spec.Volumes = slices.DeleteFunc(slices.Clone(pod.Spec.Volumes), func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
 	})

@@ -265,6 +265,7 @@ func (w world) PersistentVolumeClaim(_, name string) *corev1.PersistentVolumeCla
 func (w world) PersistentVolume(name string) *corev1.PersistentVolume { return w.pvs[name] }
 func (w world) StorageClass(name string) *storagev1.StorageClass      { return w.scs[name] }
 func (w world) HasHost(name string) bool                              { return w.host == name }
+func (w world) HasNode(name string) bool                              { return w.host == name }
 func (w world) SelectNamespaces(sel labels.Selector) []string {
 	var out []string
 	for name, l := range w.ns {
@@ -300,6 +301,11 @@ func TestVolumes(t *testing.T) {
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: "In", Values: []string{host}}}}}}}}}
 	}
+	chosen := func(node string) *corev1.PersistentVolumeClaim {
+		c := unbound("wait")
+		c.Annotations = map[string]string{"volume.kubernetes.io/selected-node": node}
+		return c
+	}
 	byAnnotation := func(class string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.BetaStorageClassAnnotation: class}}}
 	}
@@ -309,6 +315,7 @@ func TestVolumes(t *testing.T) {
 		pvcs: map[string]*corev1.PersistentVolumeClaim{
 			"in-a": bound("pv-a"), "in-b": bound("pv-b"), "in-ab": bound("pv-ab"), "old": bound("pv-old"), "local": bound("pv-local"), "path": bound("pv-path"), "left": bound("pv-left"), "free": bound("pv-free"),
 			"lost-volume": bound("none"), "wait": unbound("wait"), "wait-ab": unbound("wait-ab"), "at-once": unbound("at-once"), "annotated": byAnnotation("wait-ab"), "annotated-bad": byAnnotation("none"), "no-class": unbound(""), "bad-class": unbound("none"),
+			"chosen": chosen("h"), "chosen-gone": chosen("left"),
 			"lost":     {Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}},
 			"going":    {ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &gone}},
 			"half":     {Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-a"}},
@@ -344,6 +351,8 @@ func TestVolumes(t *testing.T) {
 		"a local volume whose host is gone":                {claims: []string{"left"}, want: "[]", wantProblem: `bound to a local volume on host "left", which is gone; delete the claim`},
 		"an ephemeral local volume is made anew":           {claims: []string{"eph:ephloc"}, want: "[]"},
 		"an unbound claim that waits goes anywhere":        {claims: []string{"wait"}, want: "[]"},
+		"an unbound claim for which a node is chosen":      {claims: []string{"chosen"}, want: "[]"},
+		"one whose chosen node is gone":                    {claims: []string{"chosen-gone"}, want: "[]", wantProblem: `waits for a volume on node "left", which is gone`},
 		"topologies of the class are alternatives":         {claims: []string{"wait-ab"}, want: "[[" + zone + "a] [" + zone + "b]]"},
 		"only alternatives that hold together are kept":    {claims: []string{"wait-ab", "in-b"}, want: "[[" + zone + "b]]"},
 		"two volumes apart keep their conflict in sight":   {claims: []string{"in-a", "in-b"}, want: "[[" + zone + "a " + zone + "b]]"},

@@ -6,7 +6,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -26,8 +28,7 @@ func Daemon(ds *appsv1.DaemonSet, newest *corev1.Pod, compiler *Compiler, look L
 	if newest != nil {
 		pod.Spec = newest.Spec
 	} else {
-		pod.Spec.Containers = limitsAsRequests(pod.Spec.Containers)
-		pod.Spec.InitContainers = limitsAsRequests(pod.Spec.InitContainers)
+		completeRequests(&pod.Spec)
 		pod.Spec.Tolerations = append(daemonTolerations(pod.Spec.HostNetwork), pod.Spec.Tolerations...)
 	}
 	pod.Spec.Affinity = templateAffinity(pod.Spec.Affinity, ds.Spec.Template.Spec.Affinity)
@@ -89,6 +90,38 @@ func onceRegistered(selector map[string]string) map[string]string {
 		}
 	}
 	return out
+}
+
+// completeRequests gives the pod of a template the requests that the API server gives a pod. What it changes is its own: the rest of the
+// spec may be shared with the template.
+//
+// Source: the defaults of core/v1 pods, kube-apiserver v1.36. A RuntimeClass's overhead is not added: it is not read.
+func completeRequests(spec *corev1.PodSpec) {
+	spec.Containers = limitsAsRequests(spec.Containers)
+	spec.InitContainers = limitsAsRequests(spec.InitContainers)
+	if spec.Resources == nil || len(spec.Resources.Limits) == 0 {
+		return
+	}
+	whole := spec.Resources.DeepCopy()
+	if whole.Requests == nil {
+		whole.Requests = corev1.ResourceList{}
+	}
+	add := func(name corev1.ResourceName, q resource.Quantity) {
+		if _, ok := whole.Requests[name]; !ok {
+			whole.Requests[name] = q
+		}
+	}
+	for name, q := range resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{}) {
+		if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
+			add(name, q)
+		}
+	}
+	for name, q := range whole.Limits {
+		if resourcehelper.IsSupportedPodLevelResource(name) {
+			add(name, q)
+		}
+	}
+	spec.Resources = whole
 }
 
 // limitsAsRequests does what admission does: a limit without a request is the request.

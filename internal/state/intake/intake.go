@@ -19,6 +19,8 @@ type Lookup interface {
 	UserOf(namespace, claim string, besides types.UID) string
 	// HasHost reports whether a Node has that value of the label kubernetes.io/hostname.
 	HasHost(name string) bool
+	// HasNode reports whether there is a Node of that name.
+	HasNode(name string) bool
 	// SelectNamespaces returns the sorted names of the namespaces whose labels match.
 	SelectNamespaces(labels.Selector) []string
 }
@@ -40,6 +42,9 @@ func (NoLookup) UserOf(string, string, types.UID) string { return "" }
 
 // HasHost returns false.
 func (NoLookup) HasHost(string) bool { return false }
+
+// HasNode returns false.
+func (NoLookup) HasNode(string) bool { return false }
 
 // SelectNamespaces returns nil.
 func (NoLookup) SelectNamespaces(labels.Selector) []string { return nil }

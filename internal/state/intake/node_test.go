@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	autoscalingv1beta1 "github.com/kerf-sh/kerf/api/autoscaling/v1beta1"
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -195,6 +196,46 @@ func TestDaemon(t *testing.T) {
 	ds.DeletionTimestamp = new(metav1.Now())
 	if _, ok := Daemon(ds, nil, compiler, NoLookup{}); ok {
 		t.Error("a DaemonSet that is being deleted puts nothing on new nodes")
+	}
+}
+
+// The API server completes pods, and no templates.
+func TestPodsOfTemplatesRequestWhatTheirLimitsSay(t *testing.T) {
+	container := func(edit ...string) corev1.Container {
+		return corev1.Container{Resources: corev1.ResourceRequirements{Requests: amounts(edit...)}}
+	}
+	for name, tt := range map[string]struct {
+		whole      *corev1.ResourceRequirements
+		containers []corev1.Container
+		want       res.List
+	}{
+		"limits of the whole pod": {&corev1.ResourceRequirements{Limits: amounts("cpu", "2", "memory", "4Gi")}, []corev1.Container{{}}, res.List{"cpu": 2000, "memory": 4 << 30}},
+		"beside a request of it": {&corev1.ResourceRequirements{Limits: amounts("cpu", "2", "memory", "4Gi"), Requests: amounts("cpu", "1")}, []corev1.Container{{}},
+			res.List{"cpu": 1000, "memory": 4 << 30}},
+		"beside requests of containers": {&corev1.ResourceRequirements{Limits: amounts("cpu", "2", "memory", "4Gi")}, []corev1.Container{container("memory", "1Gi"), container("memory", "1Gi")},
+			res.List{"cpu": 2000, "memory": 2 << 30}},
+		"beside limits of containers": {&corev1.ResourceRequirements{Limits: amounts("cpu", "2")}, []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: amounts("cpu", "500m")}}}, res.List{"cpu": 500}},
+		"huge pages":                  {&corev1.ResourceRequirements{Limits: amounts("hugepages-2Mi", "4Mi", "cpu", "1")}, []corev1.Container{container("hugepages-2Mi", "2Mi")}, res.List{"cpu": 1000, "hugepages-2Mi": 4 << 20}},
+		"what only containers have":   {&corev1.ResourceRequirements{Limits: amounts("cpu", "1", "example.com/gpu", "7")}, []corev1.Container{container("example.com/gpu", "2")}, res.List{"cpu": 1000, "example.com/gpu": 2}},
+		"requests alone":              {&corev1.ResourceRequirements{Requests: amounts("cpu", "1")}, []corev1.Container{container("cpu", "500m", "memory", "1Gi")}, res.List{"cpu": 1000, "memory": 1 << 30}},
+		"nothing":                     {nil, []corev1.Container{container("cpu", "500m")}, res.List{"cpu": 500}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.want[res.Pods] = 1
+			ds := &appsv1.DaemonSet{}
+			ds.Spec.Template.Spec = corev1.PodSpec{Containers: tt.containers, Resources: tt.whole}
+			before := ds.DeepCopy()
+			d, _ := Daemon(ds, nil, NewCompiler(), NoLookup{})
+			if diff := cmp.Diff(tt.want, d.Class.Requests); diff != "" {
+				t.Errorf("a DaemonSet's: %s", diff)
+			}
+			if diff := cmp.Diff(tt.want, PodRequests(VirtualPod(&autoscalingv1beta1.CapacityBuffer{}, &ds.Spec.Template, 0))); diff != "" {
+				t.Errorf("a CapacityBuffer's: %s", diff)
+			}
+			if diff := cmp.Diff(before, ds); diff != "" {
+				t.Errorf("the template is another now: %s", diff)
+			}
+		})
 	}
 }
 

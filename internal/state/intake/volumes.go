@@ -218,6 +218,17 @@ func zoneLabelTerms(labels map[string]string) []requirement.Term {
 	return sortTerms(out)
 }
 
+// SelectedNode is the node that the scheduler has chosen for a claim and that its volume is being made for; empty where there is none, or the
+// claim has a volume. As long as it stands the scheduler puts no pod of the claim on any other node.
+//
+// Source: kube-scheduler's volume binding plug-in, v1.36.
+func SelectedNode(claim *corev1.PersistentVolumeClaim) string {
+	if claim == nil || claim.Spec.VolumeName != "" {
+		return ""
+	}
+	return claim.Annotations[volume.AnnSelectedNode]
+}
+
 func unboundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup) ([][]requirement.Term, string) {
 	name := volume.GetPersistentVolumeClaimClass(claim)
 	if name == "" {
@@ -229,6 +240,9 @@ func unboundTerms(what string, claim *corev1.PersistentVolumeClaim, look Lookup)
 	}
 	if class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate {
 		return nil, fmt.Sprintf("%s waits for storage class %q, which binds at once, to bind it; use volumeBindingMode WaitForFirstConsumer or see why the provisioner does not answer", what, class.Name)
+	}
+	if node := SelectedNode(claim); node != "" && !look.HasNode(node) {
+		return nil, fmt.Sprintf("%s waits for a volume on node %q, which is gone, and the scheduler puts its pod on no other; its provisioner (%s) has to take the annotation %s off the claim: see why it does not answer, or take it off", what, node, class.Provisioner, volume.AnnSelectedNode)
 	}
 	var out [][]requirement.Term
 	for _, t := range class.AllowedTopologies {

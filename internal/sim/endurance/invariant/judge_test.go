@@ -139,6 +139,13 @@ func TestJudge(t *testing.T) {
 		"an eviction of a pod that has just been protected": {
 			history: settled("10%", "1").see(pod("1", "n1", held)).after(time.Second).call("evict", "pods", "default/p1"),
 		},
+		"an eviction of a protected pod before its time": {
+			history: settled("10%", "1").see(pod("1", "n1", held), claim("1", deadline(2*time.Minute))).after(80*time.Second).call("evict", "pods", "default/p1"),
+			want:    []Rule{Forced}, says: "evict pods default/p1",
+		},
+		"an eviction of a protected pod in time": {
+			history: settled("10%", "1").see(pod("1", "n1", held), claim("1", deadline(2*time.Minute))).after(91*time.Second).call("evict", "pods", "default/p1"),
+		},
 		"a deletion past budgets without a deadline": {
 			history: settled("10%", "1").call("delete", "pods", "default/p1"), want: []Rule{Forced}, says: "no deadline",
 		},

@@ -74,16 +74,26 @@ func (j *Judge) on(node string) []*podState {
 	return out
 }
 
-// evicted judges an eviction: a protected pod is never asked to go, whatever the reason.
+// evicted judges an eviction: a protected pod is not asked to go before its node's deadline has it deleted.
 func (j *Judge) evicted(c *Call) {
 	j.figures.Evictions++
-	if p := j.podNamed(c.Key); p != nil && j.held(p) {
+	if p := j.podNamed(c.Key); p != nil && j.held(p) && !j.mustEnd(p) {
 		j.broken(Forced, p.UID, c, "pod %s was evicted although it must not be disrupted since %s", p.Key, p.heldAt.UTC().Format(time.TimeOnly))
 	}
 }
 
 // slack is by how much clocks and whole seconds may put a deadline off.
 const slack = 2 * time.Second
+
+// mustEnd reports whether only the pod's own grace period is left before its node's deadline.
+func (j *Judge) mustEnd(p *podState) bool {
+	n := j.nodes[p.Node]
+	if n == nil {
+		return false
+	}
+	claim := j.claimOf(n.Instance)
+	return claim != nil && !claim.Deadline.IsZero() && !j.now.Before(claim.Deadline.Add(-p.Grace).Add(-slack))
+}
 
 // deleted judges a deletion past all budgets: only a deadline of the node gives the right to it.
 func (j *Judge) deleted(c *Call) {
@@ -100,7 +110,7 @@ func (j *Judge) deleted(c *Call) {
 	switch {
 	case claim == nil || claim.Deadline.IsZero():
 		j.broken(Forced, p.UID, c, "pod %s was deleted although its node %s has no deadline", p.Key, n.Name)
-	case j.now.Before(claim.Deadline.Add(-p.Grace).Add(-slack)):
+	case !j.mustEnd(p):
 		j.broken(Forced, p.UID, c, "pod %s was deleted %s before it had to be: its node's deadline is %s, its grace %s", p.Key,
 			claim.Deadline.Add(-p.Grace).Sub(j.now).Round(time.Second), claim.Deadline.UTC().Format(time.TimeOnly), p.Grace)
 	}
