@@ -509,6 +509,9 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 	if s.ClusterName == "" && len(errs) == 0 {
 		errs = append(errs, errors.New("CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
 	}
+	if s.MetricsPort == s.HealthProbePort && s.MetricsPort != 0 && len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("METRICS_PORT and HEALTH_PROBE_PORT are both %d: give each a port of its own, or switch one off with 0", s.MetricsPort))
+	}
 	if s.BatchIdleDuration > s.BatchMaxDuration && len(errs) == 0 {
 		if compat == KarpenterDefaults {
 			warnings = append(warnings, fmt.Sprintf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration))

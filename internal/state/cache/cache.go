@@ -91,7 +91,8 @@ type Cache struct {
 	dropped     int // how many entries were taken out so far
 	podsByNode  map[string]map[types.NamespacedName]*entry
 	waiting     map[types.NamespacedName]*entry // provisionable pods
-	settled     map[types.UID]int               // by owner; see Settled
+	rivals      rivals
+	settled     map[types.UID]int // by owner; see Settled
 	claimUsers  index[types.NamespacedName, types.NamespacedName]
 	volumeUsers index[string, types.NamespacedName] // volume to the claims that name it
 	nsDependent map[types.NamespacedName]struct{}
@@ -166,6 +167,7 @@ func New(o Options) *Cache {
 	c.daemonOf = func(ds *appsv1.DaemonSet, newest *corev1.Pod) (cluster.Daemon, bool) {
 		return intake.Daemon(ds, newest, c.compiler, lookup{c})
 	}
+	c.rivals = newRivals()
 	c.spreads, c.buffers, c.usage = newSpreadSelectors(), newBuffers(o.CapacityBuffers), newUsage()
 	c.blocks.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c
