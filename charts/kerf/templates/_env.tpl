@@ -1,8 +1,12 @@
 {{/*
 The controller's environment, with controller.env after what follows from the values. A variable that is there twice is refused by the API
-server, so that it is refused here, with the value to set instead.
+server, so that it is refused here, with the value to set instead. So is one port for both listeners, with which no replica would start.
 */}}
 {{- define "kerf.env" -}}
+{{- $metrics := .Values.controller.metrics.port | int -}}
+{{- if eq $metrics (.Values.controller.healthProbe.port | int) }}
+{{- fail (printf "values controller.metrics.port and controller.healthProbe.port are both %d: give each a port of its own" $metrics) }}
+{{- end -}}
 {{- $own := include "kerf.ownEnv" . -}}
 {{- $set := dict -}}
 {{- range $own | fromYamlArray }}{{ $_ := set $set .name true }}{{ end -}}
