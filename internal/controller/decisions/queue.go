@@ -12,13 +12,15 @@ import (
 // which share what did not change, and are written one at a time with a rest in between:
 //
 //   - One that repeats the one before takes its place in the queue. Where the one before is written already, it is left waiting until
-//     another decision follows or somebody asks for its file.
+//     another decision follows, somebody asks for its file, or none has repeated it for a time.
 //   - When the queue is full, what nobody asks about is lost first (worth). A rest ends before a launch or a move would be lost for it.
 const (
 	// queueMost is how many decisions may wait: they hold memory until they are written.
 	queueMost = 8
 	// leisure is how many times as long as it took to write a decision the writer rests: writing takes a tenth of a core at most.
 	leisure = 10
+	// still is after how long a repetition is written that nothing follows: what it holds in memory may be gone from the cluster.
+	still = time.Minute
 )
 
 // enqueue has a decision written. It does not wait for it.
@@ -40,6 +42,7 @@ func (r *Ring) enqueue(e *entry) {
 		}
 	}
 	r.start()
+	r.awaitStill()
 }
 
 // start has the writer begin if there is something to write now.
@@ -57,10 +60,22 @@ func (r *Ring) due() bool {
 		return false
 	case r.hurried > 0:
 		return true
-	case n == 1 && r.repeatsLast(r.queue[0]):
+	case n == 1 && r.repeatsLast(r.queue[0]) && time.Since(r.queue[0].added) < still:
 		return false
 	}
 	return r.rest == nil
+}
+
+// awaitStill has the queue looked at again where a repetition alone is left in it.
+func (r *Ring) awaitStill() {
+	if r.working || len(r.queue) != 1 || !r.repeatsLast(r.queue[0]) {
+		return
+	}
+	guard.AfterFunc(still-time.Since(r.queue[0].added), "record", func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.start()
+	})
 }
 
 // repeatsLast reports whether a decision repeats the last one that is written.
@@ -94,6 +109,7 @@ func (r *Ring) work() {
 		r.idle.Broadcast()
 	}
 	r.working = false
+	r.awaitStill()
 	r.idle.Broadcast()
 }
 

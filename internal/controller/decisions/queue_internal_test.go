@@ -71,6 +71,15 @@ func TestWhatIsSaidAgainIsNotWrittenUntilSomebodyAsks(t *testing.T) {
 			}
 		}
 		expect(t, r, []uint64{51}, []uint64{51})
+		// Nor does it hold what it is made of for ever.
+		r.Add(waits(51, "a"))
+		time.Sleep(still - time.Second)
+		expect(t, r, []uint64{51}, nil)
+		r.Add(waits(51, "a"))
+		time.Sleep(still - time.Second)
+		expect(t, r, []uint64{51}, nil)
+		time.Sleep(time.Second)
+		expect(t, r, []uint64{51}, []uint64{51})
 		// Nor is the last of them lost when something else is said.
 		r.Add(waits(52, "a"))
 		r.Add(launch(53))

@@ -63,6 +63,7 @@ type entry struct {
 	decision *record.Decision // nil once it is written
 	file     *record.File     // nil until it is written
 	digest   [sha256.Size]byte
+	added    time.Time
 }
 
 // Summary is a line of the list of decisions.
@@ -159,7 +160,7 @@ func (r *Ring) lost(err error) {
 
 // newEntry sums a decision up. It does not write it.
 func newEntry(d *record.Decision) (*entry, error) {
-	e := &entry{decision: d, Summary: Summary{ID: d.ID, At: d.Problem.Now, Generation: d.Problem.Generation, Pods: len(d.Problem.Pending)}}
+	e := &entry{decision: d, added: time.Now(), Summary: Summary{ID: d.ID, At: d.Problem.Now, Generation: d.Problem.Generation, Pods: len(d.Problem.Pending)}}
 	for _, c := range d.Claims {
 		e.NodeClaims = append(e.NodeClaims, c.Name)
 	}
