@@ -26,7 +26,8 @@ import (
 // out. When it is full, what nobody asks about goes first: decisions that only found room on nodes that are there; then those
 // that left pods without a place; last those that launched or moved. The newest is always kept.
 //
-// Writing happens beside the caller, one decision at a time; reading waits for it.
+// Writing happens beside the caller, at leisure; see queue.go. The list tells of decisions that are not written yet, too, and
+// whoever asks for the file of one waits until it is written.
 //
 // Concurrency: safe. A nil Ring keeps nothing.
 type Ring struct {
@@ -36,12 +37,13 @@ type Ring struct {
 
 	mu      sync.Mutex
 	idle    *sync.Cond
-	queue   []*record.Decision
+	queue   []*entry // not written yet, oldest first; see queue.go
 	working bool
-	entries []*entry // oldest first
+	hurried int         // how many wait for what is not written yet
+	rest    *time.Timer // until the next may be written; nil when that is now
+	entries []*entry    // oldest first
 	types   *record.Types
 	serial  int
-	dropped int
 	kept    *disrupt.Decision // see SetDisruption
 	nodes   Nodes             // see SetNodes
 	pods    Pods              // nil until SetPods
@@ -51,18 +53,17 @@ type Ring struct {
 	over    []string          // their ids, in the order in which they ended
 }
 
-// queueMost is how many decisions may wait to be written; a solver that is faster than that loses the oldest of them.
-const queueMost = 8
-
 // alsoMost is how many decisions that said the same as one are still found by their IDs: pods that wait are decided on every ten
 // seconds or so, and a line of the log tells of it every ten minutes.
 const alsoMost = 1000
 
 type entry struct {
 	Summary
-	also   []string // other IDs that it is found by: of commands, and of decisions that it says again
-	file   *record.File
-	digest [sha256.Size]byte
+	also     []string         // other IDs that it is found by: of commands, and of decisions that it says again
+	decision *record.Decision // nil once it is written
+	file     *record.File     // nil until it is written
+	digest   [sha256.Size]byte
+	added    time.Time
 }
 
 // Summary is a line of the list of decisions.
@@ -89,7 +90,7 @@ type Summary struct {
 	Done    int    `json:"done,omitempty"`
 	GivenUp int    `json:"givenUp,omitempty"`
 	Why     string `json:"why,omitempty"`
-	Bytes   int    `json:"bytes"` // of the file
+	Bytes   int    `json:"bytes"` // of the file; 0 until it is written
 	// Repeated counts the decisions before that said the same, the first of them at First.
 	Repeated int       `json:"repeated,omitempty"`
 	First    time.Time `json:"first,omitzero"`
@@ -135,53 +136,34 @@ func (r *Ring) Add(d *record.Decision) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.queue = append(r.queue, d)
-	if len(r.queue) > queueMost {
-		r.queue = slices.Delete(r.queue, 0, 1)
-		r.dropped++
-	}
-	if !r.working {
-		r.working = true
-		guard.Go("record", r.work)
-	}
-}
-
-func (r *Ring) work() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.queue) > 0 {
-		d := *r.queue[0]
-		r.queue = slices.Delete(r.queue, 0, 1)
-		known := r.types
-		r.mu.Unlock()
-		var e *entry
-		err := guard.Run("record", func() (err error) {
-			e, err = newEntry(&d, known)
-			return err
-		})
-		r.mu.Lock()
-		if err != nil {
-			r.log.Error("a decision could not be recorded; it was carried out, and kerf explain does not know it", "error", err)
-			continue
-		}
-		r.insert(e)
-	}
-	r.working = false
-	r.idle.Broadcast()
-}
-
-func newEntry(d *record.Decision, known *record.Types) (*entry, error) {
-	file, err := record.Encode(d, known)
+	var e *entry
+	err := guard.Run("record", func() (err error) {
+		e, err = newEntry(d)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		r.lost(err)
+		return
 	}
-	e := &entry{file: file, Summary: Summary{At: d.Problem.Now, Generation: d.Problem.Generation, Pods: len(d.Problem.Pending), Bytes: file.Size()}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.serial++
+	if e.ID == "" {
+		e.ID = strconv.Itoa(r.serial)
+	}
+	r.enqueue(e)
+}
+
+func (r *Ring) lost(err error) {
+	r.log.Error("a decision could not be recorded; it was carried out, and kerf explain does not know it", "error", err)
+}
+
+// newEntry sums a decision up. It does not write it.
+func newEntry(d *record.Decision) (*entry, error) {
+	e := &entry{decision: d, added: time.Now(), Summary: Summary{ID: d.ID, At: d.Problem.Now, Generation: d.Problem.Generation, Pods: len(d.Problem.Pending)}}
 	for _, c := range d.Claims {
 		e.NodeClaims = append(e.NodeClaims, c.Name)
 	}
-	e.ID = d.ID
 	if d.Asked != nil {
 		e.Moves, e.Commands = len(d.Asked.Begun), d.Asked.Commands
 		e.also = d.Asked.Commands
@@ -196,6 +178,7 @@ func newEntry(d *record.Decision, known *record.Types) (*entry, error) {
 	for _, x := range d.Plan.Unplaced {
 		e.Unplaced += len(x.Pods)
 	}
+	var err error
 	if e.NewNodes == 0 {
 		e.digest, err = digest(d.Plan)
 	}
@@ -208,46 +191,55 @@ func digest(p *plan.Plan) ([sha256.Size]byte, error) {
 	return sha256.Sum256(b), err
 }
 
+// repeats reports whether a decision launches nothing, moves nothing and says the same as the one before.
+func (e *entry) repeats(before *entry) bool {
+	return before.NewNodes+before.Moves+e.NewNodes+e.Moves == 0 && before.digest == e.digest
+}
+
+// replace has a decision stand for the one before, which it repeats.
+func (e *entry) replace(before *entry) {
+	e.Repeated += before.Repeated + 1
+	e.First = before.First
+	if e.First.IsZero() {
+		e.First = before.At
+	}
+	also := slices.Concat(before.also, []string{before.ID}, e.also)
+	e.also = also[max(0, len(also)-alsoMost):]
+}
+
+// insert keeps a decision that is written.
 func (r *Ring) insert(e *entry) {
 	r.types = e.file.Types()
-	r.serial++
-	if e.ID == "" {
-		e.ID = strconv.Itoa(r.serial)
-	}
-	if n := len(r.entries); n > 0 && e.NewNodes == 0 {
-		if before := r.entries[n-1]; before.NewNodes+before.Moves+e.Moves == 0 && before.digest == e.digest {
-			e.Repeated, e.First = before.Repeated+1, before.First
-			if e.First.IsZero() {
-				e.First = before.At
-			}
-			also := append(before.also[:len(before.also):len(before.also)], before.ID)
-			e.also = also[max(0, len(also)-alsoMost):]
-			r.entries = r.entries[:n-1]
-		}
+	if n := len(r.entries); n > 0 && e.repeats(r.entries[n-1]) {
+		e.replace(r.entries[n-1])
+		r.entries = r.entries[:n-1]
 	}
 	r.entries = append(r.entries, e)
 	for len(r.entries) > 0 && (len(r.entries) > r.most || r.bytes() > r.maxBytes) {
-		at := r.leastWorth()
+		at := leastWorth(r.entries)
 		r.entries = slices.Delete(r.entries, at, at+1)
 	}
 }
 
 // leastWorth is the oldest of the entries that answer the fewest questions, the newest left out unless it is alone.
-func (r *Ring) leastWorth() int {
+func leastWorth(entries []*entry) int {
 	least := 0
-	for i := range max(0, len(r.entries)-1) {
-		if r.entries[i].worth() < r.entries[least].worth() {
+	for i := range max(0, len(entries)-1) {
+		if entries[i].worth() < entries[least].worth() {
 			least = i
 		}
 	}
 	return least
 }
 
+// asked is the worth of what somebody will ask about.
+const asked = 2
+
 // worth orders decisions by how likely somebody asks about them.
 func (e *entry) worth() int {
 	switch {
 	case e.NewNodes > 0 || e.Moves > 0:
-		return 2 // why was this launched, why was that removed?
+		return asked // why was this launched, why was that removed?
 	case e.Unplaced > 0:
 		return 1 // why does this pod wait? Later decisions mostly say it again.
 	}
@@ -269,14 +261,7 @@ func (r *Ring) bytes() int {
 	return total
 }
 
-// settle waits until all that was added is written.
-func (r *Ring) settle() {
-	for r.working {
-		r.idle.Wait()
-	}
-}
-
-// List returns the decisions, the newest first.
+// List returns the decisions, the newest first. It waits for nothing.
 func (r *Ring) List() []Summary {
 	out := []Summary{}
 	if r == nil {
@@ -284,8 +269,7 @@ func (r *Ring) List() []Summary {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.settle()
-	for _, e := range slices.Backward(r.entries) {
+	for _, e := range slices.Backward(r.all()) {
 		s := e.Summary
 		s.Outcome = r.outcome(s.NodeClaims)
 		r.moved(&s)
@@ -297,21 +281,24 @@ func (r *Ring) List() []Summary {
 // Latest is the ID that stands for the newest decision.
 const Latest = "latest"
 
-// File is the file of a decision; false when there is none of that ID, or no more.
+// File is the file of a decision, once it is written; false when there is none of that ID, or no more.
 func (r *Ring) File(id string) (io.WriterTo, bool) {
 	if r == nil {
 		return nil, false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.settle()
+	r.settle(id)
 	for _, e := range slices.Backward(r.entries) {
-		if id == Latest || e.ID == id || slices.Contains(e.also, id) {
+		if e.is(id) {
 			return e.file, true
 		}
 	}
 	return nil, false
 }
+
+// is reports whether an ID leads to a decision.
+func (e *entry) is(id string) bool { return id == Latest || e.ID == id || slices.Contains(e.also, id) }
 
 // Decision is File, read.
 func (r *Ring) Decision(id string) (*record.Decision, error) {

@@ -25,12 +25,15 @@ func decision(generation uint64, types []*catalog.Type, pods int) *record.Decisi
 	return &record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: fmt.Sprintf("default-%d", generation)}}}
 }
 
+// write waits until the last decision is written.
+func write(r *decisions.Ring) { r.File(decisions.Latest) }
+
 func TestTheRingKeepsTheLastAndSharesTypes(t *testing.T) {
 	types := scenario.GenerateTypes(50, 1)
 	r := decisions.NewRing(3, 1<<20, slog.New(slog.DiscardHandler))
 	for g := range uint64(5) {
 		r.Add(decision(g+1, types, 10))
-		r.List() // each is written before the next comes
+		write(r) // before the next comes
 	}
 	list := r.List()
 	if len(list) != 3 || list[0].Generation != 5 || list[2].Generation != 3 || list[0].ID != "5" {
@@ -52,17 +55,19 @@ func TestTheRingIsBoundedByBytes(t *testing.T) {
 	types := scenario.GenerateTypes(10, 1)
 	one := decisions.NewRing(1, 1<<30, slog.New(slog.DiscardHandler))
 	one.Add(decision(1, types, 500))
+	write(one)
 	size := one.List()[0].Bytes
 	r := decisions.NewRing(100, 3*size, slog.New(slog.DiscardHandler))
 	for g := range uint64(10) {
 		r.Add(decision(g+1, types, 500))
-		r.List()
+		write(r)
 	}
 	if n := len(r.List()); n < 2 || n > 4 {
 		t.Errorf("keeps %d decisions of %d bytes in %d", n, size, 3*size)
 	}
 	tiny := decisions.NewRing(100, 10, slog.New(slog.DiscardHandler))
 	tiny.Add(decision(1, types, 5))
+	write(tiny)
 	if n := len(tiny.List()); n != 0 {
 		t.Errorf("keeps %d decisions in 10 bytes", n)
 	}
@@ -75,7 +80,7 @@ func TestWhatIsSaidAgainTakesThePlaceOfWhatWasSaid(t *testing.T) {
 		d := decision(g, nil, 3)
 		d.Claims, d.ID = nil, fmt.Sprintf("00000000000000%02d", g)
 		r.Add(d)
-		r.List()
+		write(r)
 	}
 	list := r.List()
 	if len(list) != 2 || list[0].Generation != 7 || list[0].Repeated != 5 || list[0].Unplaced != 3 || list[1].NewNodes == 0 {
@@ -157,20 +162,20 @@ func TestTheLatestOfNoneIsNoMissingID(t *testing.T) {
 func TestTheRingKeepsWhatIsAskedAbout(t *testing.T) {
 	types := scenario.GenerateTypes(10, 1)
 	r := decisions.NewRing(4, 1<<30, slog.New(slog.DiscardHandler))
-	launch := func(generation uint64) { r.Add(decision(generation, types, 5)); r.List() }
+	launch := func(generation uint64) { r.Add(decision(generation, types, 5)); write(r) }
 	waits := func(generation uint64, pod string) {
 		d := decision(generation, types, 5)
 		d.Plan = &plan.Plan{Unplaced: []plan.Unplaced{{Pods: []cluster.PodRef{{Namespace: "default", Name: pod}}}}}
 		d.Claims = nil
 		r.Add(d)
-		r.List()
+		write(r)
 	}
 	room := func(generation uint64, pod string) {
 		d := decision(generation, types, 5)
 		d.Plan = &plan.Plan{Placements: []plan.Placement{{Node: "n", Pods: []cluster.PodRef{{Namespace: "default", Name: pod}}}}}
 		d.Claims = nil
 		r.Add(d)
-		r.List()
+		write(r)
 	}
 	generations := func() (out []uint64) {
 		for _, s := range r.List() {

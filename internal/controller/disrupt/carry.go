@@ -137,13 +137,21 @@ func because(claim *karpv1.NodeClaim) string {
 	return ""
 }
 
-// lookAgain says why a node must not go after all, by its annotation and by its pods as the API has them now.
+// watchCache asks an API server for objects as its watch cache has them. An exact list of pods by node reads all pods of the cluster
+// from etcd before Kubernetes 1.31, which takes seconds in large clusters.
+var watchCache = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+
+// lookAgain says why a node must not go after all, by its annotation and by its pods as the API server has them.
+//
+// What it looks for are pods that a scheduler bound which had not seen the taint. The taint is Settle old at least: seconds, of which the
+// server may lag behind etcd by a fraction. It is a request all the same, not this process's own cache: a watch that hangs is not noticed
+// for minutes. A pod that is missed is evicted by the drain as any other, which heeds budgets and what holds the pod.
 func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, error) {
 	if slices.ContainsFunc(q.State.Snapshot().Nodes, func(n *cluster.Node) bool { return n.Name == g.Node && n.DoNotDisrupt }) {
 		return "its annotation asks that it is not disrupted", nil
 	}
 	var pods corev1.PodList
-	if err := q.APIReader.List(ctx, &pods, client.MatchingFields{index.PodNode: g.Node}); err != nil {
+	if err := q.APIReader.List(ctx, &pods, client.MatchingFields{index.PodNode: g.Node}, watchCache); err != nil {
 		return "", fmt.Errorf("listing pods of node %q: %w", g.Node, err)
 	}
 	now := q.Clock.Now()

@@ -17,6 +17,8 @@ import (
 // pods of one owner that are all it wants. That holds for the first pods after a pause of idle only. Those that
 // follow sooner are part of a burst.
 //
+// Where nothing but what is around pods has changed, it does not end before the rest is over that the last decision asked for.
+//
 // Concurrency: safe; one goroutine waits.
 type batch struct {
 	idle, most time.Duration
@@ -25,6 +27,7 @@ type batch struct {
 	missing func(context.Context, cache.Owner) (n int, ok bool)
 	whole   bool          // the wait never ends before idle
 	signal  chan struct{} // holds one token while there is something to do
+	more    func() bool   // whether pods are pending on which nothing was decided yet; nil knows of none
 
 	mu          sync.Mutex
 	count       int
@@ -34,6 +37,9 @@ type batch struct {
 	mixed       bool          // pods came that the owner does not own
 	pods        []arrival
 	taken       arrivals // of the batch before
+	rest        time.Time
+	hurried     bool // something has changed that ends the rest
+	leaves      bool // a node goes: its pods may be pending
 }
 
 // arrival is a pod that came.
@@ -73,8 +79,47 @@ func (b *batch) arrive(pod string, owner cache.Owner) {
 	b.raise()
 }
 
-// poke asks for a decision without a new pod.
+// poke asks for a decision without a new pod, once the rest is over.
 func (b *batch) poke() { b.raise() }
+
+// hurry asks for a decision without a new pod.
+func (b *batch) hurry() {
+	b.mu.Lock()
+	b.hurried = true
+	b.mu.Unlock()
+	b.raise()
+}
+
+// going asks for a decision, now if a pod is pending that was not before.
+func (b *batch) going() {
+	b.mu.Lock()
+	b.leaves = true
+	b.mu.Unlock()
+	b.raise()
+}
+
+// restUntil keeps pokes waiting until a time.
+func (b *batch) restUntil(end time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rest = end
+}
+
+// restLeft is how much longer the loop rests; 0 or less where it does not.
+func (b *batch) restLeft() time.Duration {
+	b.mu.Lock()
+	left := b.rest.Sub(b.clock.Now())
+	ask := left > 0 && b.leaves && !b.hurried
+	b.leaves = false
+	b.mu.Unlock()
+	more := ask && b.more != nil && b.more() // it locks the state, whose listeners lock this
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hurried = b.hurried || more; b.hurried {
+		return 0
+	}
+	return left
+}
 
 func (b *batch) raise() {
 	select {
@@ -90,7 +135,10 @@ func (b *batch) left(ctx context.Context, began time.Time) time.Duration {
 	alone := b.pause >= b.idle && !b.mixed && !b.whole
 	b.mu.Unlock()
 	if count == 0 {
-		return min(loneWindow, b.idle) - now.Sub(began)
+		if left := min(loneWindow, b.idle) - now.Sub(began); left > 0 {
+			return left
+		}
+		return b.restLeft()
 	}
 	silence := now.Sub(last)
 	left := min(b.idle-silence, b.most-now.Sub(first))
@@ -148,6 +196,7 @@ func (b *batch) reset() {
 	flows := b.count > 0 && now.Sub(b.last) < b.idle
 	b.taken = arrivals{pods: b.pods, first: b.first, flows: flows, stream: b.count > 0 && b.pause <= b.most || flows && now.Sub(b.first) >= b.most}
 	b.count, b.pods = 0, nil
+	b.hurried, b.leaves, b.rest = false, false, time.Time{}
 	select {
 	case <-b.signal: // what came until now is in the snapshot that is taken next
 	default:

@@ -42,6 +42,7 @@ type Problems struct {
 	reader  *typeReader
 	prices  cluster.Pricer
 	lasting cluster.Lasting
+	stuck   standIns
 }
 
 // Problem makes the input of a decision of a snapshot, in which no nodes are replaced.
@@ -64,7 +65,7 @@ func (m *Problems) Replacing(ctx context.Context, snapshot *cluster.Snapshot, no
 	return &pack.Problem{
 		Now:        now,
 		Generation: snapshot.Generation,
-		Nodes:      withoutStuck(priced(snapshot.Nodes, pools), now),
+		Nodes:      withoutStuck(priced(snapshot.Nodes, pools), now, &m.stuck),
 		Pending:    snapshot.Pending,
 		Pools:      pools,
 		Daemons:    snapshot.Daemons,
@@ -80,14 +81,15 @@ func (m *Problems) Pools(ctx context.Context, snapshot *cluster.Snapshot) []*clu
 // Problem makes the input of a decision of a snapshot.
 func (c *Controller) Problem(ctx context.Context, snapshot *cluster.Snapshot) *pack.Problem {
 	p := c.problems.Problem(ctx, snapshot)
-	p.Nodes = withHeld(p.Nodes, p.Pending)
+	p.Nodes = withHeld(p.Nodes, p.Pending, &c.held)
 	return p
 }
 
 // withoutStuck leaves instances that do not get ready with no room for more pods. The age doubles with each one of the NodePool that
 // is stuck already: where it is the pool's fault (no device plugin, a startup taint that nobody takes off), another instance
 // is no help, and one every half hour would be paid for until the pool's limit.
-func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
+func withoutStuck(nodes []*cluster.Node, now time.Time, full *standIns) []*cluster.Node {
+	full.turn()
 	var late []int
 	for i, n := range nodes {
 		if n.Claim != "" && !n.Initialized && !n.Deleting && !n.CreatedAt.IsZero() && now.Sub(n.CreatedAt) >= apply.StuckAfter {
@@ -108,7 +110,7 @@ func withoutStuck(nodes []*cluster.Node, now time.Time) []*cluster.Node {
 		}
 		stuck[n.Pool]++
 		n.Allocatable = n.Used
-		out[i] = &n
+		out[i] = full.put(nodes[i], &n)
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func TestAPoolWhoseInstancesNeverGetReadyLaunchesLessAndLess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var full []string
-			for _, n := range withoutStuck(tt.nodes, now) {
+			for _, n := range withoutStuck(tt.nodes, now, &standIns{}) {
 				if n.Allocatable["cpu"] == n.Used["cpu"] {
 					full = append(full, n.Name)
 				}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +36,9 @@ const (
 	SafetyInterval = 10 * time.Second
 	// loneWindow is how long pods wait for company that nobody is known to follow.
 	loneWindow = 30 * time.Millisecond
+	// leisure is how many times as long as a decision took the loop rests after one for which no pod had come and which launches
+	// nothing: it is most likely to say the same the next time.
+	leisure = 5
 )
 
 // State is the part of the cache that the loop reads.
@@ -134,10 +138,13 @@ type Controller struct {
 	offers   map[string]offer
 	expected expected
 	aside    aside
+	held     standIns // of nodes that go with pods on them; see withHeld
 	doubts   doubts
 	renew    func() // takes a new engine; nil where the solver is given
 	said     lastSaid
 	retryIn  time.Duration
+	inVain   bool                 // no pod had come for the last decision, and it launches nothing
+	waits    []*cluster.Pod       // that the last decision was on; the loop's goroutine only
 	retried  map[string]time.Time // when EC2 was last asked again for what a NodePool lacks
 	listen   sync.Once
 }
@@ -169,6 +176,7 @@ func New(o Options) *Controller {
 		c.renew()
 	}
 	c.doubts.reserved = o.Reserved
+	c.batch.more = c.more
 	c.batch.missing, c.batch.whole = o.Missing, o.WholeBatches
 	c.problems = &Problems{State: o.State, Types: o.Types, Overlays: o.Overlays, Subnets: o.Subnets, Pack: o.Pack, Currency: o.Currency, Recover: o.Recover, Now: o.Clock.Now, Late: c.batch.poke}
 	return c
@@ -187,9 +195,22 @@ func (c *Controller) heard(change cache.Change) {
 	switch change.Kind {
 	case cache.PodPending:
 		c.batch.arrive(change.Name, change.Owner)
-	case cache.PodChanged, cache.NodeGoing, cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved, cache.BufferMoved:
+	case cache.PodChanged:
+		c.batch.hurry()
+	case cache.NodeGoing:
+		c.batch.going()
+	case cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved, cache.BufferMoved:
 		c.batch.poke()
 	}
+}
+
+// more reports whether a pod is pending that the last decision was not on.
+func (c *Controller) more() bool {
+	known := make(map[cluster.PodRef]bool, len(c.waits))
+	for _, p := range c.waits {
+		known[p.PodRef] = true
+	}
+	return slices.ContainsFunc(c.o.State.Snapshot().Pending, func(p *cluster.Pod) bool { return !known[p.PodRef] })
 }
 
 // Trigger asks for a new look soon: something outside the cache changed, such as an offering that can be launched again.
@@ -218,7 +239,11 @@ func (c *Controller) Start(ctx context.Context) error {
 			}
 		case <-safety.C():
 		}
+		began := c.o.Clock.Now()
 		again := c.step(ctx)
+		if c.inVain {
+			c.batch.restUntil(c.o.Clock.Now().Add(min(leisure*c.o.Clock.Since(began), SafetyInterval)))
+		}
 		safety.Reset(again)
 	}
 }
@@ -262,6 +287,7 @@ func (c *Controller) step(ctx context.Context) time.Duration {
 // Errors: none of a single pool, class or instance; those are in the outcome and in the reasons of pods.
 func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	snapshot := c.o.State.Snapshot()
+	c.inVain = false
 	if len(snapshot.Pending) == 0 {
 		c.o.Meter.Unplaced(nil)
 		return apply.Outcome{}, nil
@@ -293,6 +319,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		span.Fail(err)
 		return apply.Outcome{}, err
 	}
+	c.inVain, c.waits = len(batch.pods) == 0 && len(p.NewNodes) == 0, snapshot.Pending
 	took := c.o.Clock.Now().Sub(began)
 	c.o.Meter.Solved(took)
 	solved := p

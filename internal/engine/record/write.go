@@ -146,7 +146,10 @@ func (m *Types) same(o *Types) bool {
 
 func compress(doc any) ([]byte, error) {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a controller writes far more decisions than anybody reads
+	if err != nil {
+		return nil, fmt.Errorf("compressing a decision: %w", err)
+	}
 	if err := json.NewEncoder(z).Encode(doc); err != nil {
 		return nil, fmt.Errorf("writing a decision as JSON: %w", err)
 	}

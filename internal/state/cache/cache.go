@@ -91,7 +91,8 @@ type Cache struct {
 	dropped    int // how many entries were taken out so far
 	podsByNode map[string]map[types.NamespacedName]*entry
 	waiting    map[types.NamespacedName]*entry // provisionable pods
-	settled    map[types.UID]int               // by owner; see Settled
+	rivals     rivals
+	settled    map[types.UID]int // by owner; see Settled
 	claimUsers index[types.NamespacedName, types.NamespacedName]
 	// chosenFor are the volume claims for which the scheduler has chosen a node and that have no volume yet, by that node.
 	chosenFor   index[string, types.NamespacedName]
@@ -169,6 +170,7 @@ func New(o Options) *Cache {
 	c.daemonOf = func(ds *appsv1.DaemonSet, newest *corev1.Pod) (cluster.Daemon, bool) {
 		return intake.Daemon(ds, newest, c.compiler, lookup{c})
 	}
+	c.rivals = newRivals()
 	c.spreads, c.buffers, c.usage = newSpreadSelectors(), newBuffers(o.CapacityBuffers), newUsage()
 	c.blocks.budgets = newStore[*policyv1.PodDisruptionBudget]()
 	return c

@@ -42,20 +42,20 @@ type NodeConstraints struct {
 }
 
 // readConstraints are what was last found out about a node, until something changes of what it was made of: a pod on the node, a
-// budget, or the time.
+// budget of the namespace of one that a drain would evict, or the time.
 type readConstraints struct {
 	NodeConstraints // without LastPodEvent
 	costs           map[string]int32
 	invalid, timed  []*corev1.Pod
 	next            time.Time
+	namespaces      []string // of pods about which budgets are asked
 }
 
 // constraints is what the answers about disruption are made of.
 type constraints struct {
-	podEvents   map[string]time.Time        // by node; see notePodEvent
-	byNode      map[string]*readConstraints // what was last found out
-	budgetsRead int                         // the changes of budgets that byNode knows of
-	podsAsked   int                         // tests count them
+	podEvents map[string]time.Time        // by node; see notePodEvent
+	byNode    map[string]*readConstraints // what was last found out
+	podsAsked int                         // tests count them
 }
 
 // DisruptionConstraints are what the pods on nodes say now.
@@ -65,9 +65,10 @@ func (c *Cache) DisruptionConstraints() *DisruptionConstraints {
 	c.mu.Lock()
 	defer c.unlock()
 	now := c.now()
-	if n := c.blocks.read.Changes(); n != c.constraints.budgetsRead {
-		clear(c.constraints.byNode)
-		c.constraints.budgetsRead = n
+	if changed := c.blocks.read.Changed(); len(changed) > 0 {
+		maps.DeleteFunc(c.constraints.byNode, func(_ string, n *readConstraints) bool {
+			return slices.ContainsFunc(n.namespaces, func(ns string) bool { return changed[ns] })
+		})
 	}
 	out := &DisruptionConstraints{Nodes: make(map[string]NodeConstraints, len(c.constraints.podEvents)), DeletionCosts: map[string]int32{}}
 	for node, on := range c.podsByNode {
@@ -131,11 +132,14 @@ func (c *Cache) readConstraintsOf(e *entry, now time.Time, s *readConstraints) {
 			}
 		}
 	}
-	if e.pod.Mirror || pod.DeletionTimestamp != nil {
+	if e.pod.Mirror || pod.DeletionTimestamp != nil || bearsDisruption(e.pod.Class) {
 		return
 	}
+	if !slices.Contains(s.namespaces, pod.Namespace) {
+		s.namespaces = append(s.namespaces, pod.Namespace)
+	}
 	refusal := c.blocks.read.Refuse(pod)
-	if refusal == "" || bearsDisruption(e.pod.Class) {
+	if refusal == "" {
 		return
 	}
 	if name := e.pod.PodRef.String(); s.Refused == "" || name < s.Refused {
@@ -148,6 +152,9 @@ func (c *Cache) readConstraintsOf(e *entry, now time.Time, s *readConstraints) {
 
 // bearsDisruption reports whether pods of the class tolerate the taint of nodes that go: no drain evicts them.
 func bearsDisruption(class *cluster.Class) bool {
+	if len(class.Tolerations) == 0 {
+		return false
+	}
 	taint := karpv1.DisruptedNoScheduleTaint()
 	return slices.ContainsFunc(class.Tolerations, func(t cluster.Toleration) bool {
 		return t.Tolerates(cluster.Taint{Key: taint.Key, Value: taint.Value, Effect: cluster.Effect(taint.Effect)})

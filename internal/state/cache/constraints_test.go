@@ -126,6 +126,13 @@ func TestPodsAreAskedAgainOnlyWhereSomethingChanged(t *testing.T) {
 		{"a pod that waits", func() { r.pod("pending") }, 0},
 		{"a budget allows one pod less", func() { budget(1) }, 0},
 		{"a budget allows none", func() { budget(0) }, 6},
+		{"a node of another namespace", func() {
+			r.pod("d-1", on("d", func(p *corev1.Pod) { p.Namespace = "other" })...)
+			r.pod("d-2", on("d", func(p *corev1.Pod) {
+				p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // no drain evicts it
+			})...)
+		}, 2},
+		{"a budget allows one again", func() { budget(1) }, 6},
 		{"a budget goes", func() { r.RemoveBudget(r.blocks.budgets.get("ns", "b")) }, 6},
 		{"a hold that ends", func() {
 			r.pod("c-2", on("c", annotated(karpv1.DoNotDisruptAnnotationKey, "1h"), func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(r.clock)) })...)

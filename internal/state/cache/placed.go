@@ -3,8 +3,6 @@ package cache
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
 
@@ -33,8 +31,10 @@ func (c *Cache) bound(e, old *entry) {
 	}
 	planned := slices.Contains(at, r.Unit)
 	for i := 0; i < len(at) && !planned; i++ {
-		if like := c.waitingLike(e, at[i]); like != "" {
-			c.reserved.Exchange(e.obj.UID, like)
+		if like := c.waitingLike(e, at[i]); like.UID != "" {
+			c.reserved.Exchange(e.obj.UID, like.UID)
+			c.followRival(r.Pod)
+			c.followRival(like.Pod)
 			c.touchUnit(r.Unit)
 			c.touchUnit(at[i])
 			planned = true
@@ -66,15 +66,16 @@ func (c *Cache) exchangeWithLater(e *entry, at []reservation.Unit, where reserva
 	c.touchUnit(where)
 	later.Unit = where
 	c.reserved.Reserve(later)
+	c.followRival(later.Pod)
 	return true
 }
 
-// waitingLike is the first, by UID, of the pods just like this one that wait for the room of a unit.
-func (c *Cache) waitingLike(e *entry, unit reservation.Unit) (first types.UID) {
+// waitingLike is the reservation of the first, by UID, of the pods just like this one that wait for the room of a unit; zero without one.
+func (c *Cache) waitingLike(e *entry, unit reservation.Unit) (first reservation.Reservation) {
 	for _, r := range c.reserved.On(unit) {
 		like := c.waiting[r.Pod]
-		if like != nil && like.obj.UID == r.UID && like.pod.Class.ID == e.pod.Class.ID && (first == "" || r.UID < first) {
-			first = r.UID
+		if like != nil && like.obj.UID == r.UID && like.pod.Class.ID == e.pod.Class.ID && (first.UID == "" || r.UID < first.UID) {
+			first = r
 		}
 	}
 	return first

@@ -125,6 +125,7 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 	c.touchNode(e.pod.Node)
 	if _, ok := c.waiting[key]; ok {
 		delete(c.waiting, key)
+		c.followRival(key)
 		c.dirtyWait = true
 	}
 	if r, ok := c.reserved.Of(e.obj.UID); ok && e.pod.Node != "" && e.pod.Class != nil {
@@ -195,11 +196,13 @@ func (c *Cache) setWaiting(key types.NamespacedName, e, old *entry) {
 	if !waits {
 		if was {
 			delete(c.waiting, key)
+			c.followRival(key)
 			c.dirtyWait = true
 		}
 		return
 	}
 	c.waiting[key] = e
+	c.followRival(key)
 	if e.seen.IsZero() {
 		e.seen = c.now()
 		c.starting[key] = starting{}
@@ -230,6 +233,7 @@ func (c *Cache) recompile(e *entry) {
 	c.touchNode(e.pod.Node)
 	c.touchReservation(e.obj.UID)
 	c.touchNominee(client.ObjectKeyFromObject(e.obj))
+	c.followRival(client.ObjectKeyFromObject(e.obj))
 	if _, ok := c.waiting[client.ObjectKeyFromObject(e.obj)]; ok {
 		c.dirtyWait = true
 		c.tell(PodChanged, e.pod.Name)

@@ -1,9 +1,12 @@
 package cache
 
 import (
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 	"github.com/kerf-sh/kerf/internal/state/reservation"
 )
@@ -14,14 +17,15 @@ import (
 func (c *Cache) AwaitingReplacement(node string) (homeless, coming bool) {
 	c.mu.Lock()
 	defer c.unlock()
-	c.snapshot()
+	// By the objects as they are now: a snapshot costs what has changed in the whole cluster, and each drain asks every second.
+	now := c.now()
 	for _, e := range c.podsByNode[node] {
 		if e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.held(e.obj) {
 			continue
 		}
-		if r, ok := c.reserved.Of(types.UID(e.pod.UID)); !ok {
+		if r, ok := c.reserved.Of(types.UID(e.pod.UID)); !ok || !now.Before(r.Until) {
 			homeless = true
-		} else if n := c.nodeOf(r.Unit); n == nil || !n.Initialized {
+		} else if !c.initialized(r.Unit) {
 			coming = true
 		}
 	}
@@ -36,38 +40,43 @@ func (c *Cache) AwaitsTurn(pod types.UID) bool {
 	if !ok {
 		return false
 	}
-	// By the objects as they are now: what is made of them is brought up to date with the next snapshot only.
-	name, isClaim := r.Unit.Claim()
-	if !isClaim {
-		name, _ = r.Unit.Node()
-		return intake.AwaitsTurn(c.nodes.get("", name))
-	}
-	claim := c.claims.get("", name)
-	if claim == nil || claim.Status.ProviderID == "" {
-		return false
-	}
-	for name := range c.nodesByID[claim.Status.ProviderID] {
-		if intake.AwaitsTurn(c.nodes.get("", name)) {
+	for node := range c.nodesOf(r.Unit) {
+		if intake.AwaitsTurn(node) {
 			return true
 		}
 	}
 	return false
 }
 
-// nodeOf is the instance that a unit is part of by now; nil when there is none.
-func (c *Cache) nodeOf(unit reservation.Unit) *cluster.Node {
-	name, isClaim := unit.Claim()
-	if n := c.units[unit]; n != nil || !isClaim {
-		return n
-	}
-	claim := c.claims.get("", name)
-	if claim == nil || claim.Status.ProviderID == "" {
-		return nil
-	}
-	for name := range c.nodesByID[claim.Status.ProviderID] {
-		if n := c.units[reservation.OfNode(name)]; n != nil && n.Claim == claim.Name {
-			return n
+// initialized reports whether the instance of a unit takes pods by now.
+func (c *Cache) initialized(unit reservation.Unit) bool {
+	for node, claim := range c.nodesOf(unit) {
+		if intake.Initialized(node, claim) {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+// nodesOf are the Nodes of a unit with their NodeClaim, which may be nil, as the objects are now: what is made of them is brought up to
+// date with the next snapshot only. More than one has the provider ID of a claim in error only.
+func (c *Cache) nodesOf(unit reservation.Unit) iter.Seq2[*corev1.Node, *karpv1.NodeClaim] {
+	return func(yield func(*corev1.Node, *karpv1.NodeClaim) bool) {
+		if name, ok := unit.Node(); ok {
+			if node := c.nodes.get("", name); node != nil {
+				yield(node, c.claimOf(node))
+			}
+			return
+		}
+		name, _ := unit.Claim()
+		claim := c.claims.get("", name)
+		if claim == nil || claim.Status.ProviderID == "" {
+			return
+		}
+		for name := range c.nodesByID[claim.Status.ProviderID] {
+			if node := c.nodes.get("", name); node != nil && c.claimOf(node) == claim && !yield(node, claim) {
+				return
+			}
+		}
+	}
 }

@@ -19,6 +19,7 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 	r.version(node)
 	r.SetNode(node)
 	ref := r.pod("p", bound("old"))
+	snapshot := r.Snapshot() // as that of the decision that gives the pod room
 	want := func(sentence string, homeless, coming bool) {
 		t.Helper()
 		if h, c := r.AwaitingReplacement("old"); h != homeless || c != coming {
@@ -26,6 +27,11 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 		}
 	}
 	want("a pod for which nothing was reserved", true, false)
+	r.pod("another", bound("elsewhere"))
+	want("the same, while more changes", true, false)
+	if r.last != snapshot {
+		t.Error("whoever asks makes a snapshot")
+	}
 
 	claim := r.claim("c0")
 	r.Assume(claim, intake.Expected{}, []cluster.PodRef{ref}, r.clock.Add(20*time.Minute))
@@ -49,6 +55,8 @@ func TestADrainLearnsWhatThePodsStillWaitFor(t *testing.T) {
 
 	r.pod("done", bound("old"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 	want("a pod that has ended", false, false)
+	r.clock = r.clock.Add(20 * time.Minute)
+	want("a pod that did not take its room in time", true, false)
 	r.pod("p", bound("old"), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: r.clock} })
 	want("a pod that is ending", false, false)
 }

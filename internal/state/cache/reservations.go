@@ -80,6 +80,7 @@ func (c *Cache) reserveOn(unit reservation.Unit, pods []cluster.PodRef, until ti
 		if old, ok := c.reserved.Reserve(reservation.Reservation{Pod: key, UID: e.obj.UID, Unit: unit, Until: until}); ok {
 			c.touchUnit(old.Unit)
 		}
+		c.followRival(key)
 		c.touchNominee(key)
 		c.settleReservation(e)
 	}
@@ -204,6 +205,7 @@ func (c *Cache) hasRoom(n *cluster.Node, pod *cluster.Pod) bool {
 func (c *Cache) endReservation(uid types.UID) (r reservation.Reservation, ok bool) {
 	if r, ok = c.reserved.End(uid); ok {
 		c.touchUnit(r.Unit)
+		c.followRival(r.Pod)
 		c.touchNominee(r.Pod)
 		c.dirtyWait = true
 	}

@@ -17,43 +17,111 @@ import (
 // spreadSelectors are the selectors of what pods belong to, for default spread constraints.
 type spreadSelectors struct {
 	// services and controllers by namespace; a controller's key is its kind and name.
-	services    map[string]map[string]map[string]string
+	services    map[string]*services
 	controllers map[string]map[string]*metav1.LabelSelector
-	dirty       map[string]bool // namespaces
+	dirty       map[string]*belongs // by namespace, of which pods the classes have to be made again
+}
+
+// services are the selectors of the Services of a namespace.
+type services struct {
+	byName map[string]map[string]string
+	sorted []service // by name; nil until somebody asks
+}
+
+type service struct {
+	labels   map[string]string
+	selector labels.Selector
+}
+
+func newService(of map[string]string) service { return service{of, labels.SelectorFromSet(of)} }
+
+// inOrder are the selectors in the order of the names.
+func (s *services) inOrder() []service {
+	if s == nil {
+		return nil
+	}
+	if s.sorted == nil {
+		for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+			s.sorted = append(s.sorted, newService(s.byName[name]))
+		}
+	}
+	return s.sorted
+}
+
+// belongs are pods of a namespace: those of some controllers, and those that selectors of Services match.
+type belongs struct {
+	controllers map[string]bool // by kind and name
+	services    []service
+}
+
+func (b *belongs) has(pod *corev1.Pod) bool {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && b.controllers[owner.Kind+"/"+owner.Name] {
+		return true
+	}
+	return slices.ContainsFunc(b.services, func(s service) bool { return s.selector.Matches(labels.Set(pod.Labels)) })
 }
 
 func newSpreadSelectors() spreadSelectors {
-	return spreadSelectors{services: map[string]map[string]map[string]string{}, controllers: map[string]map[string]*metav1.LabelSelector{}, dirty: map[string]bool{}}
+	return spreadSelectors{services: map[string]*services{}, controllers: map[string]map[string]*metav1.LabelSelector{}, dirty: map[string]*belongs{}}
 }
 
-// put sets or, without a value, removes an entry; it reports whether anything changed.
-func put[V any](in map[string]map[string]V, namespace, name string, value V, keep bool) bool {
-	old, had := in[namespace][name]
-	if !keep {
-		delete(in[namespace], name)
-		return had
+func (b *spreadSelectors) touched(namespace string) *belongs {
+	d := b.dirty[namespace]
+	if d == nil {
+		d = &belongs{controllers: map[string]bool{}}
+		b.dirty[namespace] = d
 	}
-	if in[namespace] == nil {
-		in[namespace] = map[string]V{}
-	}
-	in[namespace][name] = value
-	return !had || !reflect.DeepEqual(old, value)
+	return d
 }
 
 func (c *Cache) setService(s *corev1.Service, keep bool) {
 	c.mu.Lock()
 	defer c.unlock()
-	// A Service without a selector selects nothing.
-	if put(c.spreads.services, s.Namespace, s.Name, maps.Clone(s.Spec.Selector), keep && len(s.Spec.Selector) > 0) {
-		c.spreads.dirty[s.Namespace] = true
+	b := &c.spreads
+	of := b.services[s.Namespace]
+	if of == nil {
+		of = &services{byName: map[string]map[string]string{}}
+	}
+	old, had := of.byName[s.Name]
+	keep = keep && len(s.Spec.Selector) > 0 // a Service without a selector selects nothing
+	if keep == had && (!keep || maps.Equal(old, s.Spec.Selector)) {
+		return
+	}
+	changed := b.touched(s.Namespace)
+	if had {
+		changed.services = append(changed.services, newService(old))
+		delete(of.byName, s.Name)
+	}
+	if keep {
+		of.byName[s.Name] = maps.Clone(s.Spec.Selector)
+		changed.services = append(changed.services, newService(of.byName[s.Name]))
+	}
+	of.sorted = nil
+	if b.services[s.Namespace] = of; len(of.byName) == 0 {
+		delete(b.services, s.Namespace)
 	}
 }
 
 func (c *Cache) setController(kind string, o client.Object, selector *metav1.LabelSelector, keep bool) {
 	c.mu.Lock()
 	defer c.unlock()
-	if put(c.spreads.controllers, o.GetNamespace(), kind+"/"+o.GetName(), selector.DeepCopy(), keep && selector != nil) {
-		c.spreads.dirty[o.GetNamespace()] = true
+	b, key := &c.spreads, kind+"/"+o.GetName()
+	of := b.controllers[o.GetNamespace()]
+	old, had := of[key]
+	keep = keep && selector != nil
+	if keep == had && (!keep || reflect.DeepEqual(old, selector)) {
+		return
+	}
+	b.touched(o.GetNamespace()).controllers[key] = true
+	switch {
+	case keep && of == nil:
+		b.controllers[o.GetNamespace()] = map[string]*metav1.LabelSelector{key: selector.DeepCopy()}
+	case keep:
+		of[key] = selector.DeepCopy()
+	default:
+		if delete(of, key); len(of) == 0 {
+			delete(b.controllers, o.GetNamespace())
+		}
 	}
 }
 
@@ -104,9 +172,9 @@ func (c *Cache) refreshSpreadSelectors() {
 	}
 	dirty := c.spreads.dirty
 	c.buffers.dirty = true
-	c.spreads.dirty = map[string]bool{}
+	c.spreads.dirty = map[string]*belongs{}
 	for key, e := range c.entries {
-		if dirty[key.Namespace] && len(e.obj.Spec.TopologySpreadConstraints) == 0 {
+		if d := dirty[key.Namespace]; d != nil && len(e.obj.Spec.TopologySpreadConstraints) == 0 && d.has(e.obj) {
 			c.recompile(e)
 		}
 	}
@@ -116,9 +184,9 @@ func (c *Cache) refreshSpreadSelectors() {
 func (l lookup) SpreadSelector(pod *corev1.Pod) *metav1.LabelSelector {
 	b := &l.c.spreads
 	var selectors []map[string]string
-	for _, name := range slices.Sorted(maps.Keys(b.services[pod.Namespace])) {
-		if s := b.services[pod.Namespace][name]; labels.SelectorFromSet(s).Matches(labels.Set(pod.Labels)) {
-			selectors = append(selectors, s)
+	for _, s := range b.services[pod.Namespace].inOrder() {
+		if s.selector.Matches(labels.Set(pod.Labels)) {
+			selectors = append(selectors, s.labels)
 		}
 	}
 	owner := metav1.GetControllerOfNoCopy(pod)

@@ -110,14 +110,39 @@ func TestPodsOfAnOwnerShareWhatIsTheSame(t *testing.T) {
 	}
 }
 
-func TestOwnersAreForgottenWhenTheyAreTooMany(t *testing.T) {
+// TestOwnersAreForgottenOnceTheirPodsAreGone: as long as there are pods, others share their parts, however many owners there are.
+func TestOwnersAreForgottenOnceTheirPodsAreGone(t *testing.T) {
+	const owners = 5 * fewTemplates
 	var known templates
-	for i := range mostTemplates + 1 {
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprint(i)), Controller: new(true)}}}}
+	pod := func(i int) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": fmt.Sprint(i)}, OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprint(i)), Controller: new(true)}}}}
 		known.share(p)
+		return p
 	}
-	if len(known.pod) != 1 {
-		t.Errorf("%d owners are remembered", len(known.pod))
+	pods := make([]*corev1.Pod, owners)
+	for i := range pods {
+		pods[i] = pod(i)
+	}
+	runtime.GC()
+	for i := range pods {
+		if p := pod(i); &p.OwnerReferences[0] != &pods[i].OwnerReferences[0] {
+			t.Fatalf("a pod of owner %d of %d shares nothing with the one before", i, owners)
+		}
+	}
+	runtime.KeepAlive(pods)
+	pods = nil
+	most := 0
+	for i := range 10 * owners {
+		if i%fewTemplates == 0 {
+			runtime.GC()
+		}
+		pod(owners + i)
+		if i >= 3*owners {
+			most = max(most, len(known.pod))
+		}
+	}
+	if most > 3*fewTemplates {
+		t.Errorf("%d owners are remembered, though all their pods are gone", most)
 	}
 }
 

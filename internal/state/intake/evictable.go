@@ -31,12 +31,23 @@ func (b *podBudget) count(pdb *policyv1.PodDisruptionBudget) {
 func (b *PodBudgets) recount(one *podBudget, pdb *policyv1.PodDisruptionBudget) {
 	none, healthy := one.allowed <= 0, one.healthy
 	if one.count(pdb); none != (one.allowed <= 0) || healthy != one.healthy {
-		b.changes++
+		b.note(pdb.Namespace)
 	}
 }
 
-// Changes rises with every change of a budget by which Refuse may answer otherwise than before about a pod that is as it was.
-func (b *PodBudgets) Changes() int { return b.changes }
+func (b *PodBudgets) note(namespace string) {
+	if b.changed == nil {
+		b.changed = map[string]bool{}
+	}
+	b.changed[namespace] = true
+}
+
+// Changed are the namespaces of which Refuse may answer otherwise than at the last call about a pod that is as it was; nil: none.
+func (b *PodBudgets) Changed() map[string]bool {
+	out := b.changed
+	b.changed = nil
+	return out
+}
 
 // Refuse says why the eviction API would refuse the pod now; "" if it would not. Unlike Hold it counts budgets that are
 // used up for the moment.

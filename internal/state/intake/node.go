@@ -64,15 +64,24 @@ func fromClaim(out *cluster.Node, claim *karpv1.NodeClaim, expected Expected) {
 	}
 }
 
+func isManaged(node *corev1.Node, claim *karpv1.NodeClaim) bool {
+	return claim != nil || node.Labels[awsv1.LabelNodeClass] != ""
+}
+
+// Initialized reports whether a node takes pods. claim is the node's NodeClaim, nil where it has none.
+func Initialized(node *corev1.Node, claim *karpv1.NodeClaim) bool {
+	return !isManaged(node, claim) || node.Labels[karpv1.NodeRegisteredLabelKey] == "true" && node.Labels[karpv1.NodeInitializedLabelKey] == "true"
+}
+
 func fromNode(out *cluster.Node, node *corev1.Node, claim *karpv1.NodeClaim) {
-	managed := claim != nil || node.Labels[awsv1.LabelNodeClass] != ""
+	managed := isManaged(node, claim)
 	out.Name = node.Name
 	out.Hostname = node.Labels[corev1.LabelHostname]
 	out.ProviderID = node.Spec.ProviderID
 	out.Launched = true
 	out.Requirements = nil
 	out.Registered = !managed || node.Labels[karpv1.NodeRegisteredLabelKey] == "true"
-	out.Initialized = !managed || out.Registered && node.Labels[karpv1.NodeInitializedLabelKey] == "true"
+	out.Initialized = Initialized(node, claim)
 	out.Ready = isReady(node)
 	out.Deleting = out.Deleting || node.DeletionTimestamp != nil
 	out.Leaving = Leaving(node) && !out.Deleting

@@ -21,7 +21,7 @@ const maxBudgetAnswers = 1 << 13
 // Concurrency: one goroutine at a time.
 type PodBudgets struct {
 	namespaces map[string]*namespaceBudgets
-	changes    int
+	changed    map[string]bool // see Changed
 }
 
 // namespaceBudgets are the budgets of a namespace that select anything.
@@ -105,7 +105,7 @@ func (b *PodBudgets) Set(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 	one := &podBudget{name: pdb.Name, spec: pdb.Spec, selector: selector, guard: guardOf(&pdb.Spec)}
 	one.count(pdb)
 	ns.budgets[pdb.Name] = one
-	b.changes++
+	b.note(pdb.Namespace)
 	ns.renew()
 	return true
 }
@@ -117,7 +117,7 @@ func (b *PodBudgets) Remove(pdb *policyv1.PodDisruptionBudget) (changed bool) {
 		return false
 	}
 	delete(ns.budgets, pdb.Name)
-	b.changes++
+	b.note(pdb.Namespace)
 	if len(ns.budgets) == 0 {
 		delete(b.namespaces, pdb.Namespace)
 		return true

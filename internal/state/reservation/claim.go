@@ -23,6 +23,9 @@ func (t *Table) ExpectClaim(name string, uid types.UID, expected intake.Expected
 	defer t.mu.Unlock()
 	if have, ok := t.claims[name]; !ok || have.uid != uid {
 		t.claims[name] = claim{expected: expected, uid: uid, until: until, confirmed: confirmed}
+		if !confirmed {
+			t.claimsDue.include(until)
+		}
 	}
 }
 
@@ -59,12 +62,23 @@ func (t *Table) Unconfirmed(claim string) bool {
 }
 
 // LapsedClaims forgets the claims that no watch has confirmed in time, and returns their UIDs by name.
+//
+// Cost: nothing before the time of the first of them.
 func (t *Table) LapsedClaims(now time.Time) map[string]types.UID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.claimsDue.come(now) {
+		return nil
+	}
+	t.claimsDue = earliest{}
 	var out map[string]types.UID
 	for name, c := range t.claims {
-		if c.confirmed || now.Before(c.until) {
+		t.looked++
+		if c.confirmed {
+			continue
+		}
+		if now.Before(c.until) {
+			t.claimsDue.include(c.until)
 			continue
 		}
 		if out == nil {

@@ -35,7 +35,22 @@ type Table struct {
 	claims      map[string]claim // by name
 	successions map[types.UID][]succession
 	nominations map[types.UID]*nomination // by pod
+
+	podsDue, claimsDue earliest // before these no reservation is over, and no claim that is not confirmed lapses
+	looked             int      // at reservations and claims, whether their time has come; tests count them
 }
+
+// earliest is a time before which none of some things ends; zero when there are none. One that ends later than it did, or is gone,
+// leaves it as it is: it is set anew when it has come.
+type earliest struct{ time.Time }
+
+func (e *earliest) include(t time.Time) {
+	if e.IsZero() || t.Before(e.Time) {
+		e.Time = t
+	}
+}
+
+func (e *earliest) come(now time.Time) bool { return !e.IsZero() && !now.Before(e.Time) }
 
 // New returns an empty table.
 func New() *Table {
@@ -109,6 +124,7 @@ func (t *Table) Shorten(pod types.UID, until time.Time) {
 	if r, ok := t.pods[pod]; ok && r.Until.After(until) {
 		r.Until = until
 		t.pods[pod] = r
+		t.podsDue.include(until)
 	}
 }
 
@@ -130,11 +146,19 @@ func (t *Table) Exchange(a, b types.UID) {
 }
 
 // Over are the reservations whose time has come, in no order. They last until they are ended.
+//
+// Cost: nothing while none is over.
 func (t *Table) Over(now time.Time) []Reservation {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.podsDue.come(now) {
+		return nil
+	}
+	t.podsDue = earliest{}
 	var out []Reservation
 	for _, r := range t.pods {
+		t.looked++
+		t.podsDue.include(r.Until)
 		if !now.Before(r.Until) {
 			out = append(out, r)
 		}
@@ -154,6 +178,7 @@ func (t *Table) Sizes() Sizes {
 
 func (t *Table) put(r Reservation) {
 	t.pods[r.UID] = r
+	t.podsDue.include(r.Until)
 	if t.byUnit[r.Unit] == nil {
 		t.byUnit[r.Unit] = map[types.UID]struct{}{}
 	}

@@ -1,6 +1,7 @@
 package reservation
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -215,4 +216,41 @@ func TestAUnitIsOfANodeOrAClaim(t *testing.T) {
 	if OfClaim("x") == OfNode("x") {
 		t.Error("a node and a claim of one name are one unit")
 	}
+}
+
+func TestNothingIsLookedAtBeforeItsTime(t *testing.T) {
+	table := New()
+	for i := range 100 {
+		table.Reserve(room(fmt.Sprint("p-", i), OfNode("n"), time.Minute))
+		table.ExpectClaim(fmt.Sprint("c-", i), "1", intake.Expected{}, start.Add(time.Minute), i > 0)
+	}
+	ask := func(after time.Duration, over, lapsed, looked int) {
+		t.Helper()
+		before := table.looked
+		if o, l := table.Over(start.Add(after)), table.LapsedClaims(start.Add(after)); len(o) != over || len(l) != lapsed || table.looked-before != looked {
+			t.Errorf("after %s %d are over and %d lapsed, at %d was looked; want %d, %d and %d", after, len(o), len(l), table.looked-before, over, lapsed, looked)
+		}
+	}
+	ask(time.Minute-1, 0, 0, 0)
+	table.Shorten("p-3", start.Add(time.Second))
+	ask(time.Second-1, 0, 0, 0)
+	ask(time.Second, 1, 0, 100)
+	ask(time.Second, 1, 0, 100) // until it is ended
+	table.End("p-3")
+	ask(2*time.Second, 0, 0, 99)
+	ask(3*time.Second, 0, 0, 0)
+	table.ExpectClaim("late", "1", intake.Expected{}, start.Add(time.Hour), false)
+	ask(time.Minute, 99, 1, 99+101)
+	table.Reserve(room("p-4", OfNode("n"), 2*time.Minute))
+	for i := range 100 {
+		if i != 4 {
+			table.End(types.UID(fmt.Sprint("p-", i)))
+		}
+	}
+	ask(time.Minute, 0, 0, 1)
+	ask(2*time.Minute-1, 0, 0, 0)
+	ask(2*time.Minute, 1, 0, 1)
+	table.End("p-4")
+	ask(time.Hour, 0, 1, 100)
+	ask(2*time.Hour, 0, 0, 0)
 }
