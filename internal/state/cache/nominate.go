@@ -60,16 +60,10 @@ func (c *Cache) NotNominated(pod *corev1.Pod) { c.reserved.LoseNomination(pod.UI
 // nomination for each would be a write for each.
 func (c *Cache) mistakable(unit reservation.Unit, mine []*entry) bool {
 	like := mine[0].pod.Class.ID
-	alike := !slices.ContainsFunc(mine, func(e *entry) bool { return e.pod.Class.ID != like })
-	for _, e := range c.waiting {
-		if e.pod.Class == nil || alike && e.pod.Class.ID == like {
-			continue
-		}
-		if r, ok := c.reserved.Of(e.obj.UID); ok && r.Unit != unit {
-			return true
-		}
+	if slices.ContainsFunc(mine, func(e *entry) bool { return e.pod.Class.ID != like }) {
+		like = ""
 	}
-	return false
+	return c.rivals.elsewhere(unit, like)
 }
 
 // provisionable is intake's, but for nominations that count as Kerf's. Only the scheduler nominates pods to a node that takes

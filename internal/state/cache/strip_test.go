@@ -130,7 +130,6 @@ func TestOwnersAreForgottenOnceTheirPodsAreGone(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(pods)
-	pods = nil
 	most := 0
 	for i := range 10 * owners {
 		if i%fewTemplates == 0 {
