@@ -40,7 +40,7 @@ type checker struct {
 	pending map[cluster.PodRef]bool
 	used    map[string]res.List
 	taken   map[string]res.List // of nodes on which pods are placed, with what these ask for
-	bound   int64 // Options.PriceBound
+	bound   int64               // Options.PriceBound
 }
 
 func newChecker(state State, pools []*cluster.Pool, bound int64) *checker {
