@@ -83,10 +83,10 @@ func newLocalUpCommand() *cobra.Command {
 					return &usageError{fmt.Errorf("--set %s: the controller has no setting %s; \"kerf controller --help\" lists them", pair, key)}
 				}
 			}
-			if err := settingsRead(o.ControllerEnv); err != nil {
+			notes := notices(c)
+			if err := settingsRead(o.ControllerEnv, notes); err != nil {
 				return &usageError{fmt.Errorf("--set: %w", err)}
 			}
-			notes := notices(c)
 			o.Report = func(line string) { fmt.Fprintln(notes, line) }
 			return runLocalUp(c.Context(), c.OutOrStdout(), notes, o, timeout)
 		},
@@ -123,16 +123,16 @@ func newLocalUpCommand() *cobra.Command {
 }
 
 // settingsRead has the controller's settings read by the reader that the controller has, so that it does not end after all else
-// was started.
-func settingsRead(pairs []string) error {
+// was started. What it would warn of is written in lines.
+func settingsRead(pairs []string, progress io.Writer) error {
 	given := environment(pairs)
-	_, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
+	_, err := loadSettings(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
 		value, ok := given[name]
 		if !ok && name == "CLUSTER_NAME" {
 			return localName, true
 		}
 		return value, ok
-	})
+	}, progress)
 	return err
 }
 

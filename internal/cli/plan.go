@@ -154,11 +154,20 @@ func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress 
 			return settings.Settings{}, &usageError{err}
 		}
 	}
-	s, _, err := settings.Load(fs, environmentOr(deployed))
+	s, err := loadSettings(fs, environmentOr(deployed), progress)
 	if err != nil {
 		return s, &usageError{err}
 	}
 	return s, nil
+}
+
+// loadSettings reads the controller's settings as settings.Load does, and writes what the controller would warn of in lines.
+func loadSettings(fs *pflag.FlagSet, lookup func(name string) (string, bool), progress io.Writer) (settings.Settings, error) {
+	s, warnings, err := settings.Load(fs, lookup)
+	for _, w := range warnings {
+		fmt.Fprintln(progress, w)
+	}
+	return s, err
 }
 
 // environmentOr looks settings up in the environment, and elsewhere where it has none or an empty one, which says nothing.

@@ -1,6 +1,11 @@
 package cli
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
 
 func TestAnEmptyVariableHidesNoSettingOfTheDeployment(t *testing.T) {
 	t.Setenv("CLUSTER_NAME", "")
@@ -10,5 +15,18 @@ func TestAnEmptyVariableHidesNoSettingOfTheDeployment(t *testing.T) {
 		if got, ok := lookup(name); !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestWhatTheControllerWarnsOfIsPrinted(t *testing.T) {
+	const want = "FEATURE_GATES: feature gate \"NodeRepiar\" is not known and has no effect\n"
+	var local, plan bytes.Buffer
+	if err := settingsRead([]string{"FEATURE_GATES=NodeRepiar=true"}, &local); err != nil || local.String() != want {
+		t.Errorf("kerf local up prints %q, %v", local.String(), err)
+	}
+	env := map[string]string{"CLUSTER_NAME": "demo", "FEATURE_GATES": "NodeRepiar=true"}
+	s, err := loadSettings(pflag.NewFlagSet("plan", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok }, &plan)
+	if err != nil || s.ClusterName != "demo" || plan.String() != want {
+		t.Errorf("kerf plan prints %q, %v", plan.String(), err)
 	}
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,13 @@ func TestUnknownGateIsAWarning(t *testing.T) {
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "Teleport") {
 		t.Errorf("warnings %q", warnings)
+	}
+	unknown, known := UnknownGates("FEATURE_GATES", "NodeRepair=true, Teleport=true, Novel=false")
+	if !slices.Equal(unknown, []string{"Teleport"}) || len(known) != 6 {
+		t.Errorf("unknown are %q of %q", unknown, known)
+	}
+	if unknown, known := UnknownGates("AWS_FEATURE_GATES", "NodeRepair=true"); !slices.Equal(unknown, []string{"NodeRepair"}) || !slices.Equal(known, []string{"NodeClassCEL"}) {
+		t.Errorf("of AWS unknown are %q of %q", unknown, known)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/simulate/workload"
 )
 
 const pool = `apiVersion: karpenter.sh/v1
@@ -85,6 +86,29 @@ func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
 	} {
 		if _, err := Configure("a", []File{{c.name, []byte(c.text)}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// A gate that there is none of would be measured as if it were on; what the controller only warns of is in the report.
+func TestWhatTheControllerWarnsOfIsSaid(t *testing.T) {
+	for pair, want := range map[string]string{
+		"FEATURE_GATES=SpotToSpotConsolidaton=true": `--set FEATURE_GATES=SpotToSpotConsolidaton=true: the controller has no feature gate "SpotToSpotConsolidaton"; did you mean SpotToSpotConsolidation?`,
+		"AWS_FEATURE_GATES=Novel=true":              `the controller has no feature gate "Novel" (there are NodeClassCEL)`,
+	} {
+		if _, err := Configure("a", nil, pair); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", pair, err, want)
+		}
+	}
+	for _, pairs := range [][]string{{"FEATURE_GATES=Novel=false"}, {"IGNORE_DRA_REQUESTS=false"}, {"AWS_FEATURE_GATES=NodeClassCEL=true"}, {"KERF_COMPAT=karpenter", "KUBE_CLIENT_QPS=many"}} {
+		c, err := Configure("a", nil, pairs...)
+		if err != nil {
+			t.Fatalf("%v: %v", pairs, err)
+		}
+		name, _, _ := strings.Cut(pairs[len(pairs)-1], "=")
+		said := slices.ContainsFunc(c.Notes, func(n workload.Note) bool { return strings.HasPrefix(n.What, "the controller warns of its settings: "+name) })
+		if said != (name != "FEATURE_GATES") {
+			t.Errorf("%v: the notes say so: %t\n%v", pairs, said, c.Notes)
 		}
 	}
 }

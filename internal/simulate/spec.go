@@ -90,6 +90,8 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("a start %s after Monday 00:00: want whole minutes within a week", s.Start)
 	case s.Horizon < time.Minute:
 		return fmt.Errorf("a horizon of %s: want at least a minute", s.Horizon)
+	case s.Warmup < 0:
+		return fmt.Errorf("a warm-up of %s: want 0s or more", s.Warmup)
 	case s.Interruptions < 0 || s.Interruptions > 60:
 		return fmt.Errorf("%g interruptions per instance and hour: want 0 to 60", s.Interruptions)
 	case s.Volatility < 0 || s.Volatility > 10:
