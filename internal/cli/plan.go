@@ -138,12 +138,12 @@ func (f *planFlags) read(in io.Reader, progress io.Writer) ([]*changeplan.Docume
 func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress io.Writer) (settings.Settings, error) {
 	fs := pflag.NewFlagSet("plan", pflag.ContinueOnError)
 	settings.AddFlags(fs)
-	deployed := func(string) (string, bool) { return "", false }
 	reader, err := client.New(config, client.Options{})
 	if err != nil {
 		return settings.Settings{}, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 	}
-	if deployed, _, err = doctor.ControllerSettings(ctx, reader); err != nil {
+	deployed, _, err := doctor.ControllerSettings(ctx, reader)
+	if err != nil {
 		if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
 			return settings.Settings{}, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 		}
