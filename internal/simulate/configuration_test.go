@@ -106,7 +106,9 @@ func TestWhatTheControllerWarnsOfIsSaid(t *testing.T) {
 			t.Fatalf("%v: %v", pairs, err)
 		}
 		name, _, _ := strings.Cut(pairs[len(pairs)-1], "=")
-		said := slices.ContainsFunc(c.Notes, func(n workload.Note) bool { return strings.HasPrefix(n.What, "the controller warns of its settings: "+name) })
+		said := slices.ContainsFunc(c.Notes, func(n workload.Note) bool {
+			return strings.HasPrefix(n.What, "the controller warns of its settings: "+name)
+		})
 		if said != (name != "FEATURE_GATES") {
 			t.Errorf("%v: the notes say so: %t\n%v", pairs, said, c.Notes)
 		}
