@@ -175,6 +175,9 @@ func TestStories(t *testing.T) {
 		must(s, s.Click("#s-decisions button.link"))
 		must(s, s.Await(soon, `document.getElementById('detail-body').innerText.length > 40`))
 		s.says("detail-title", id)
+		// The browser tells that details were closed after the next are open.
+		eval[bool](t, s.Browser, `(document.getElementById('detail-close').click(), document.querySelector('#s-decisions button.link').click(), true)`)
+		must(s, s.Await(soon, `document.getElementById('detail-body').innerText.length > 40`))
 		must(s, s.Key("#detail-title", "Escape"))
 	})
 

@@ -71,6 +71,7 @@ const openDecision = (id) => openDetail('Decision ' + id, [], () => explainDecis
 $('detail-close').onclick = () => $('detail').close();
 $('detail').addEventListener('click', (e) => { if (e.target === $('detail') && narrow.matches) $('detail').close(); });
 $('detail').addEventListener('close', () => {
+  if ($('detail').open) return; // opened again since: this is told with the next frame, which a busy browser draws late
   asked++;
   delete document.body.dataset.detail;
   map.hold('');
