@@ -38,13 +38,10 @@ func (s *search) tryAlone(n *nodeState) {
 	switch a.Refusal {
 	case pack.SpotToSpot, pack.FewTypes:
 		n.saves = n.price - a.Price // were it not for the rules about spot
-		return
 	case pack.Fine:
-	default:
-		return
+		n.saves = n.price - a.Price
+		n.reason = s.forbids(one, a.Price, a.NewNodes)
 	}
-	n.saves = n.price - a.Price
-	n.reason = s.forbids(one, a.Price, a.NewNodes)
 }
 
 // promising is the share of its price that a node must be able to save at most for sets to be grown from it.

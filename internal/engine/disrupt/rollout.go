@@ -58,16 +58,11 @@ const (
 
 // withoutVirtual is the problem without virtual pods.
 func withoutVirtual(p *Problem) *Problem {
-	if !slices.ContainsFunc(p.Cluster.Pending, isVirtual) {
-		return p
-	}
 	q, c := *p, *p.Cluster
-	c.Pending = slices.DeleteFunc(slices.Clone(c.Pending), isVirtual)
+	c.Pending = slices.DeleteFunc(slices.Clone(c.Pending), func(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Virtual })
 	q.Cluster = &c
 	return &q
 }
-
-func isVirtual(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Virtual }
 
 // queue finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
 func (r *rollout) queue(due []string) {

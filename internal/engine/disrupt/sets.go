@@ -73,7 +73,9 @@ func (s *search) growSets(nodes []*nodeState) {
 		case s.onlySpot(line), slices.EqualFunc(line, deadEnd, func(a, b *nodeState) bool { return a.kind == b.kind }):
 			i++
 		case left == 0:
-			s.abandon(i)
+			if s.next == 0 || i < s.next {
+				s.next = i
+			}
 			return
 		case s.bestSet(line):
 			left, deadEnd, s.grew = patience, nil, true
@@ -89,11 +91,4 @@ func (s *search) growSets(nodes []*nodeState) {
 // else there is that costs less for several of them is not worth looking for.
 func (s *search) onlySpot(nodes []*nodeState) bool {
 	return !s.p.Options.SpotToSpot && !slices.ContainsFunc(nodes, func(n *nodeState) bool { return !n.spot() })
-}
-
-// abandon notes that starts from the number on were not tried.
-func (s *search) abandon(at int) {
-	if s.next == 0 || at < s.next {
-		s.next = at
-	}
 }
