@@ -66,7 +66,7 @@ type Loop struct {
 	Record Recorded
 
 	survival     survival
-	engine       *disrupt.Engine
+	engine       disrupt.Engine
 	confirmation confirmation.Tracker
 	reporter     *reporter
 	drift        drift
@@ -86,9 +86,6 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 // Forecast decides on a snapshot which nodes could go, and does nothing about it: no move is confirmed, nothing is marked, told or
 // remembered beyond the search that the engine may take up again. The loop must not have been started.
 func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrupt.Decision {
-	if l.engine == nil {
-		l.engine = disrupt.NewEngine()
-	}
 	return l.engine.Decide(l.gather(ctx, snapshot).problem)
 }
 
@@ -117,7 +114,6 @@ func (l *Loop) Launched(launched []Launch) {
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
 	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	l.drift.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
 	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
