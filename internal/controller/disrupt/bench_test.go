@@ -83,13 +83,13 @@ func round(b *testing.B, nodes int, change bool) {
 	events := record.NewFakeRecorder(0)
 	events.Events = nil
 	l := &Loop{
-		Client: fake.NewClientBuilder().Build(), Queue: &Queue{}, State: c, Recorder: events, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
+		Queue: &Queue{Client: fake.NewClientBuilder().Build(), State: c, Recorder: events, Metrics: metrics, Clock: clock.RealClock{}}, State: c, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			pools := []*cluster.Pool{offers}
 			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}
 		},
 	}
-	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+	l.reporter = newReporter(l.Queue)
 	look := func() {
 		l.due, l.rest = time.Time{}, time.Time{}
 		if err := l.round(b.Context()); err != nil {

@@ -116,7 +116,7 @@ func (l *Loop) writeBreaker(ctx context.Context) error {
 		if p.Annotations[breakerAnnotation] == text || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := annotate(ctx, l.Client, p, map[string]any{breakerAnnotation: text}); err != nil {
+		if err := annotate(ctx, l.Queue.Client, p, map[string]any{breakerAnnotation: text}); err != nil {
 			errs = append(errs, fmt.Errorf("noting on nodepool %s that consolidation is held: %w", p.Name, err))
 		}
 	}

@@ -133,7 +133,7 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 		if err := h.api.Create(t.Context(), pool); err != nil {
 			t.Fatal(err)
 		}
-		l := &Loop{Client: h.api, State: h.cache, Clock: clock.RealClock{}}
+		l := &Loop{Queue: h.Queue, State: h.cache, Clock: clock.RealClock{}}
 		l.Breaker.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), time.Now())
 		l.Breaker.Launched(launchedFor(tripAt, 90, "web", time.Now()), always(3), time.Now())
 		until, why, open := l.Breaker.Open(time.Now())

@@ -179,7 +179,7 @@ func (l *Loop) nodeStays(v *driftView, name string, why disrupt.Reason) {
 func (l *Loop) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string) {
 	if pool != nil {
 		v.held.pools[pool.Name] = text
-		l.drift.reporter.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
+		l.drift.reporter.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
 }
 

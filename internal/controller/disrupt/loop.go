@@ -10,9 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
@@ -39,7 +37,6 @@ const (
 // (consolidate): it asks about the newest snapshot whenever something has changed, and hands commands to the queue. Consolidation is
 // confirmed before. One decision is made after the other: two would give away the same room and the same budgets.
 type Loop struct {
-	Client  client.Client
 	Queue   *Queue
 	State   *cache.Cache
 	Breaker Breaker
@@ -51,11 +48,10 @@ type Loop struct {
 	Bare    func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
 	Options disrupt.Options
 	// Synced reports whether the first list of every kind is in; nil is always.
-	Synced   func() bool
-	Recorder record.EventRecorder
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Clock    clock.WithTicker
+	Synced  func() bool
+	Metrics *obs.Metrics
+	Log     *slog.Logger
+	Clock   clock.WithTicker
 	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
 	// Decided, if set, is told of each decision, with for how long its moves have stood.
@@ -108,14 +104,13 @@ func (l *Loop) Launched(launched []Launch) {
 	until, _, _ := l.Breaker.Open(l.Clock.Now())
 	l.Log.Warn("consolidation that moves pods is held", "until", until, "why", why)
 	for _, p := range l.State.Pools() {
-		l.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
+		l.Queue.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
 	}
 }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
-	l.drift.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+	l.reporter, l.drift.reporter = newReporter(l.Queue), newReporter(l.Queue)
 	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
 }
 
@@ -256,7 +251,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, command
 	})
 	for i, why := range refused {
 		if why != nil {
-			l.reporter.refused(v, commands[i], why)
+			l.reporter.rejected(v, commands[i].Nodes[0].Node, commands[i].Kind, why.Error())
 		}
 	}
 	return err

@@ -43,8 +43,9 @@ func (h *testCluster) run(edit ...func(*Loop)) *Loop {
 	}
 	pool := intake.Pool(h.pool, &awsv1.EC2NodeClass{}, []*catalog.Type{offers("tiny", 2000), offers("small", 4000)})
 	var prices cluster.Pricer
+	h.Recorder = obs.NewRecorder(h.events, 2*time.Minute, time.Now)
 	l := &Loop{
-		Client: h.api, Queue: h.Queue, State: h.cache, Recorder: obs.NewRecorder(h.events, 2*time.Minute, time.Now), Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{},
+		Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{},
 		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			pools := []*cluster.Pool{pool}
 			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}

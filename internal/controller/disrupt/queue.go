@@ -386,7 +386,3 @@ func (q *Queue) execute(f *execution) {
 		}
 	})
 }
-
-func (q *Queue) tell(g Going, eventType, reason, message string) {
-	tell(q.Client, q.Recorder, g.Node, g.Claim, eventType, reason, message)
-}
