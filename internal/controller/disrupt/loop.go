@@ -68,7 +68,6 @@ type Loop struct {
 	drift        drift
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
-	turned       bool              // every start of a set has had its turn, or a set was found from the first on
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
 
@@ -140,7 +139,7 @@ func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) erro
 	if began.Before(l.rest) || snapshot.Unsettled > 0 { // which nodes virtual pods need is decided any moment
 		return nil
 	}
-	if snapshot != l.seen && l.turned {
+	if last := l.Found(); last != nil && last.Next == 0 && snapshot != l.seen {
 		l.Options.Start = 0
 	}
 	v := l.gather(ctx, snapshot)
@@ -160,16 +159,14 @@ func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) erro
 	return l.act(ctx, v, d)
 }
 
-// goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn.
-// All have it once more when something has changed without the cluster: a budget has begun, prices have moved.
+// goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn. Once
+// all have (Decision.Next is 0), they have it again when something changes: the cluster, or else a budget has begun, prices have moved.
 func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
-	turned := l.turned
-	l.turned = d.Next == 0
 	switch {
 	case d.Next > l.Options.Start:
 		l.Options.Start, l.due = d.Next, began
-	case turned && l.turned && l.Options.Start > 0 && !d.Repeated:
-		l.Options.Start, l.turned, l.due = 0, false, began
+	case d.Next == 0 && l.Options.Start > 0 && !d.Repeated && l.Found().Next == 0:
+		l.Options.Start, l.due = 0, began
 	}
 }
 
@@ -217,17 +214,12 @@ func (l *Loop) stood(d *disrupt.Decision, now time.Time) *disrupt.Decision {
 // governed are the moves that the breaker lets happen now.
 func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	until, why, open := l.Breaker.Open(now)
-	l.Metrics.Disruption.Breaker.Set(0)
 	if !open || l.without("breaker") {
+		l.Metrics.Disruption.Breaker.Set(0)
 		return moves
 	}
 	l.Metrics.Disruption.Breaker.Set(1)
-	var out []disrupt.Move
-	for i := range moves {
-		if moves[i].Cause == disrupt.Empty {
-			out = append(out, moves[i])
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return m.Cause != disrupt.Empty })
 	if len(out) < len(moves) {
 		l.Log.Debug("consolidation that moves pods is held", "until", until, "why", why)
 	}

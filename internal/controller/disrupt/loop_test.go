@@ -249,21 +249,23 @@ func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
 		repeated    bool
 		want        int
 		atOnce      bool
-		turned      bool
 	}{
 		"some have not had their turn":       {start: 0, next: 7, want: 7, atOnce: true},
 		"nor after the next":                 {start: 7, next: 15, want: 15, atOnce: true},
-		"all have":                           {start: 15, next: 0, want: 15, turned: true},
-		"all have, and nothing has changed":  {start: 15, next: 0, before: true, repeated: true, want: 15, turned: true},
+		"all have":                           {start: 15, next: 0, want: 15},
+		"all have, and nothing has changed":  {start: 15, next: 0, before: true, repeated: true, want: 15},
 		"all have, and a budget has begun":   {start: 15, next: 0, before: true, want: 0, atOnce: true},
 		"a set was found, and is confirmed":  {start: 7, next: 7, want: 7},
-		"a set was found from the beginning": {start: 0, next: 0, want: 0, turned: true},
+		"a set was found from the beginning": {start: 0, next: 0, want: 0},
 	} {
 		later := now.Add(safety)
-		l := &Loop{Options: disrupt.Options{Start: c.start}, turned: c.before, due: later}
+		l := &Loop{Options: disrupt.Options{Start: c.start}, found: &disrupt.Decision{Next: c.start}, due: later}
+		if c.before {
+			l.found.Next = 0
+		}
 		l.goOn(&disrupt.Decision{Next: c.next, Repeated: c.repeated}, now)
-		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce || l.turned != c.turned {
-			t.Errorf("%s: goes on from %d, at once %v, all turned %v", name, l.Options.Start, l.due.Equal(now), l.turned)
+		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce {
+			t.Errorf("%s: goes on from %d, at once %v", name, l.Options.Start, l.due.Equal(now))
 		}
 	}
 }
