@@ -63,7 +63,7 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 		f.failed = why + "; " + noneGone
 		return 0, false, nil
 	}
-	errs := q.each(f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
+	errs := each(q, f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
 	var left []Going
 	for i, err := range errs {
 		if err != nil {
@@ -171,9 +171,6 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 		if f.apart() && busy(p) {
 			return "pod " + name + " has just reached it", nil
 		}
-	}
-	if f.moves == nil {
-		f.moves = map[string]int{}
 	}
 	f.moves[g.Node] = leave
 	return "", nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -72,7 +73,7 @@ type Queue struct {
 	mu         sync.Mutex
 	ctx        context.Context       // of Run; nil while nothing may be started
 	executions map[string]*execution // by claim
-	awaited    map[string]*execution // by claim of a replacement
+	awaited    map[string]bool       // claims of replacements
 	wait       guard.Group
 }
 
@@ -103,18 +104,12 @@ type execution struct {
 func (q *Queue) UnderWay() []Command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var found []*execution
-	for _, x := range q.executions {
-		if !slices.Contains(found, x) {
-			found = append(found, x)
-		}
-	}
-	slices.SortFunc(found, func(a, b *execution) int {
+	byAge := slices.SortedFunc(maps.Values(q.executions), func(a, b *execution) int {
 		return cmp.Or(a.order.Begun.Compare(b.order.Begun), strings.Compare(a.ID, b.ID))
 	})
-	out := make([]Command, len(found))
-	for i, x := range found {
-		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency}
+	var out []Command
+	for _, x := range slices.Compact(byAge) { // each is there once for each of its nodes
+		out = append(out, Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency})
 	}
 	return out
 }
@@ -169,18 +164,15 @@ func (q *Queue) Busy(claim string) bool {
 func (q *Queue) Awaited(claim string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.awaited[claim] != nil
+	return q.awaited[claim]
 }
 
 // await notes the replacements of a command.
 func (q *Queue) await(f *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.awaited == nil {
-		q.awaited = map[string]*execution{}
-	}
 	for _, name := range f.claims {
-		q.awaited[name] = f
+		q.awaited[name] = true
 	}
 }
 
@@ -194,7 +186,7 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
 	c.ID = cmp.Or(c.ID, story.NewID())
-	f := &execution{Command: c, all: slices.Clone(c.Nodes)}
+	f := &execution{Command: c, all: slices.Clone(c.Nodes), moves: map[string]int{}}
 	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	if err := q.admit(f); err != nil {
 		return "", err
@@ -243,27 +235,20 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 		return err
 	}
 	marking, span := q.Trace.Start(ctx, "disruption.mark")
-	errs := q.each(f.Nodes, func(g Going) error { return q.mark(marking, f, g) })
-	span.Fail(errors.Join(errs...))
+	errs := each(q, f.Nodes, func(g Going) error { return q.mark(marking, f, g) })
+	err := errors.Join(errs...)
+	span.Fail(err)
 	span.End()
-	var marked []Going
-	for i, err := range errs {
-		if err == nil {
-			marked = append(marked, f.Nodes[i])
-		}
+	if !f.apart() && err != nil || !slices.Contains(errs, nil) {
+		return err
 	}
-	if len(marked) < len(f.Nodes) {
-		if err := errors.Join(errs...); !f.apart() || len(marked) == 0 {
-			return err
+	// Empty nodes do not need each other: the others go.
+	for i, g := range slices.Clone(f.Nodes) {
+		if errs[i] == nil {
+			continue
 		}
-		// Empty nodes do not need each other: the others go.
-		for i, g := range slices.Clone(f.Nodes) {
-			if errs[i] == nil {
-				continue
-			}
-			if err := q.release(ctx, f, g, errs[i].Error()); err != nil {
-				return err
-			}
+		if err := q.release(ctx, f, g, errs[i].Error()); err != nil {
+			return err
 		}
 	}
 	// Said before its replacements are, so that the log has them in the order in which they came.
@@ -306,13 +291,13 @@ func (f *execution) apart() bool {
 	return f.Cause == karpv1.DisruptionReasonEmpty && len(f.claims) == 0 && f.order.Replacements == 0
 }
 
-// each calls do for all nodes, so many at a time.
-func (q *Queue) each(nodes []Going, do func(Going) error) []error {
-	errs := make([]error, len(nodes))
+// each calls do for all nodes or claims, so many at a time.
+func each[T any](q *Queue, what []T, do func(T) error) []error {
+	errs := make([]error, len(what))
 	all := guard.Group{Limit: atOnce}
-	for i, g := range nodes {
+	for i, one := range what {
 		all.Go("disruption.queue", func() error {
-			errs[i] = q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(g) })
+			errs[i] = q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(one) })
 			return nil
 		})
 	}
@@ -333,11 +318,7 @@ func (q *Queue) abandon(ctx context.Context, f *execution, why string) {
 // finish ends a command: its nodes may be part of another.
 func (q *Queue) finish(f *execution) {
 	q.mu.Lock()
-	for claim, other := range q.executions {
-		if other == f {
-			delete(q.executions, claim)
-		}
-	}
+	maps.DeleteFunc(q.executions, func(_ string, other *execution) bool { return other == f })
 	for _, name := range f.claims {
 		delete(q.awaited, name)
 	}
@@ -368,15 +349,14 @@ func (q *Queue) execute(f *execution) {
 				after, done, err = q.step(ctx, f)
 				return err
 			})
-			if err != nil && ctx.Err() == nil {
+			switch {
+			case err == nil && done:
+				return nil
+			case err == nil:
+				pause = again
+			case ctx.Err() == nil:
 				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
 				after, pause = pause, min(2*pause, mostAgain)
-			}
-			if err == nil {
-				pause = again
-			}
-			if done && err == nil {
-				return nil
 			}
 			select {
 			case <-ctx.Done():

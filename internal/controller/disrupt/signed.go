@@ -34,9 +34,6 @@ func (q *Queue) sign(ctx context.Context, f *execution, claim *karpv1.NodeClaim)
 
 // describe sets the attributes of a command's span.
 func (f *execution) describe(span *trace.Span) {
-	if span == nil {
-		return
-	}
 	span.Text(trace.CommandID, f.ID)
 	span.Text(trace.Reason, string(f.Cause))
 	span.Int(trace.Nodes, len(f.Nodes))

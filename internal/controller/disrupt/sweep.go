@@ -94,8 +94,7 @@ func managed(claims *karpv1.NodeClaimList) map[string]*karpv1.NodeClaim {
 	return out
 }
 
-// forgotten reports whether a claim bears the reason of a disruption of which its node shows nothing.
+// forgotten reports whether a claim bears the reason of a disruption. Where its node bears no mark, the node shows nothing of it.
 func forgotten(node *corev1.Node, claim *karpv1.NodeClaim) bool {
-	return claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && !intake.Leaving(node) &&
-		claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()
+	return claim != nil && node.DeletionTimestamp.IsZero() && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
 }
