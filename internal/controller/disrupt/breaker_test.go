@@ -147,8 +147,8 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 		next := &Breaker{}
 		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}}, time.Now())
 		got, said, open := next.Open(time.Now())
-		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.held != openFor {
-			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.held, until, why)
+		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.last.For.Duration != openFor {
+			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.last.For.Duration, until, why)
 		}
 		time.Sleep(openFor)
 		if next.opening(time.Now()) != "" {
