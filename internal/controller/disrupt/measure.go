@@ -36,11 +36,9 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 	}
 	kept, blocked := map[string]int{}, map[string]float64{}
 	for i := range d.Kept {
-		if k := &d.Kept[i]; len(k.Reasons) > 0 {
-			code := string(k.Reasons[0].Code)
-			kept[code]++
-			blocked[code] += float64(k.Saves) / 1e6
-		}
+		code := string(d.Kept[i].Reasons[0].Code)
+		kept[code]++
+		blocked[code] += float64(d.Kept[i].Saves) / 1e6
 	}
 	l.Metrics.Replace(m.Kept, func(set func(float64, ...string)) {
 		for code, n := range kept {

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -55,10 +56,7 @@ func (t *survival) see(nodes []*cluster.Node, awaited func(claim string) bool, n
 		if n.Claim == "" || !n.Launched {
 			continue // what can't be had is asked for again and again: nothing is paid for it
 		}
-		price := t.prices[n.Claim]
-		if price == 0 {
-			price = n.Price
-		}
+		price := cmp.Or(t.prices[n.Claim], n.Price)
 		prices[n.Claim] = price
 		if !n.Deleting && !awaited(n.Claim) {
 			bill += price
