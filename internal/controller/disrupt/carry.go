@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -158,19 +157,19 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 	leave := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if !intake.IsActive(p) {
+		if !intake.IsActive(p) || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if busy(p) {
-			leave++
+		if held, _ := intake.HeldUntil(p, now); held && !waived {
+			return "pod " + p.Namespace + "/" + p.Name + " asks not to be disrupted", nil
 		}
-		name := p.Namespace + "/" + p.Name
-		if held, _ := intake.HeldUntil(p, now); held && !waived && p.DeletionTimestamp.IsZero() {
-			return "pod " + name + " asks not to be disrupted", nil
+		if intake.IsDaemon(p) || intake.IsMirror(p) {
+			continue // it never needs another place
 		}
-		if f.apart() && busy(p) {
-			return "pod " + name + " has just reached it", nil
+		if f.apart() {
+			return "pod " + p.Namespace + "/" + p.Name + " has just reached it", nil
 		}
+		leave++
 	}
 	f.moves[g.Node] = leave
 	return "", nil
@@ -203,12 +202,6 @@ func (q *Queue) placesLost(f *execution) string {
 		}
 	}
 	return ""
-}
-
-// busy reports whether a pod would need another place. Daemons and static pods never do.
-func busy(p *corev1.Pod) bool {
-	own := slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
-	return !own && p.DeletionTimestamp.IsZero() && intake.IsActive(p)
 }
 
 // remove deletes the claim of a node.

@@ -372,6 +372,32 @@ func TestACommandIsTakenBack(t *testing.T) {
 	}
 }
 
+// A pod that reaches an empty node keeps it, also one of another API group's DaemonSet, which is no daemon for the decision either.
+func TestAnEmptyNodeThatAPodReachesIsKept(t *testing.T) {
+	for owner, keeps := range map[metav1.OwnerReference]bool{
+		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a"}:                true,
+		{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet", Name: "a"}: true,
+		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "a"}:                 false,
+		{APIVersion: "v1", Kind: "Node", Name: "ip-10-0-0-1.ec2.internal"}:    false,
+	} {
+		t.Run(owner.APIVersion+" "+owner.Kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newTestCluster(t)
+				g := h.instance("c1")
+				if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+					t.Fatal(err)
+				}
+				h.bind("p", g.Node, func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{owner} })
+				time.Sleep(2*look + Settle)
+				if h.deleting("c1") == keeps || keeps && (h.marked(g) || !h.told("DisruptionUndone")) {
+					t.Errorf("kept: %t", !h.deleting("c1"))
+				}
+				h.end()
+			})
+		})
+	}
+}
+
 // However far a replacement has come, ten minutes after the command's begin the node takes pods again; and they are counted
 // from its begin by the next leader too.
 func TestACommandWaitsTenMinutesInAll(t *testing.T) {
