@@ -176,20 +176,19 @@ func (q *Queue) await(f *execution) {
 	}
 }
 
-// Start begins a command: its nodes are marked and its replacements launched when it returns its name, which claims of
-// replacements bear (index.CommandAnnotation); the rest goes on by itself. When it returns an error, nothing was begun, or
-// what was is being taken back.
+// Start begins a command: its nodes are marked and its replacements launched when it returns; the rest goes on by itself. When it
+// returns an error, nothing was begun, or what was is being taken back.
 //
 // Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.
-func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
+func (q *Queue) Start(ctx context.Context, c Command) error {
 	if len(c.Nodes) == 0 {
-		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
+		return fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
 	c.ID = cmp.Or(c.ID, story.NewID())
 	f := &execution{Command: c, all: slices.Clone(c.Nodes), moves: map[string]int{}}
 	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	if err := q.admit(f); err != nil {
-		return "", err
+		return err
 	}
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
@@ -205,11 +204,11 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 		if f.moot && !f.said { // else its begin is in the log, and so is that it was taken back
 			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
 		}
-		return "", fmt.Errorf("disruption %s: %w", f.ID, err)
+		return fmt.Errorf("disruption %s: %w", f.ID, err)
 	}
 	q.begun(f)
 	q.execute(f)
-	return f.ID, nil
+	return nil
 }
 
 // admit enters a command unless one of its nodes is part of another.

@@ -70,7 +70,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	}
 	g := Going{
 		Node: node.Name, Claim: claim.Name, Pool: node.Labels[karpv1.NodePoolLabelKey], InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
-		Zone: node.Labels[corev1.LabelTopologyZone], CapacityType: node.Labels[karpv1.CapacityTypeLabelKey],
+		CapacityType: node.Labels[karpv1.CapacityTypeLabelKey],
 	}
 	if f.failed == "" && !hasTaint(node) {
 		// The mark and the taint are written as one. Karpenter takes the taint off when it starts, and leaves the mark: since
