@@ -71,16 +71,16 @@ func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
 	}
 	begun := l.Clock.Now()
 	v := l.lookAtDrift(snapshot)
-	rests := begun.Before(l.drift.rest)
 	defer func() {
 		l.drift.mu.Lock()
 		defer l.drift.mu.Unlock()
-		if rests {
-			v.stillHeld(l.drift.held)
-		}
 		l.drift.held = v.held
 	}()
-	if rests || !slices.ContainsFunc(v.due, v.may) {
+	if begun.Before(l.drift.rest) {
+		v.stillHeld(l.drift.held)
+		return nil
+	}
+	if !slices.ContainsFunc(v.due, v.may) {
 		return nil
 	}
 	started, err := l.replace(ctx, v)
@@ -96,12 +96,8 @@ func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
 // stillHeld keeps what the last search found of nodes that are due and of which nothing else is known now.
 func (v *driftView) stillHeld(last heldUp) {
 	for _, c := range v.due {
-		if why := last.nodes[c.Node]; why != "" && v.held.nodes[c.Node] == "" {
-			v.held.nodes[c.Node] = why
-		}
-		if why := last.pools[c.Pool]; why != "" && v.held.pools[c.Pool] == "" {
-			v.held.pools[c.Pool] = why
-		}
+		v.held.nodes[c.Node] = cmp.Or(v.held.nodes[c.Node], last.nodes[c.Node])
+		v.held.pools[c.Pool] = cmp.Or(v.held.pools[c.Pool], last.pools[c.Pool])
 	}
 }
 
