@@ -45,12 +45,7 @@ func (s *search) kindOf(n *nodeState) string {
 
 // starts are the nodes that may go in sets, in the order.
 func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
-	var nodes []*nodeState
-	for _, n := range s.managed() {
-		if n.candidate() && n.movable {
-			nodes = append(nodes, n)
-		}
-	}
+	nodes := slices.DeleteFunc(s.managed(), func(n *nodeState) bool { return !n.candidate() || !n.movable })
 	slices.SortFunc(nodes, compare)
 	return nodes
 }
