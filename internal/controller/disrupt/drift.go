@@ -149,8 +149,8 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 			if eligible++; bound && left == 0 {
 				short[n.Pool] = true
 			}
-		case !passing(blocks[0].Code):
-			l.nodeStays(v, n.Name, blocks[0])
+		case !slices.Contains([]disrupt.Code{disrupt.Deleting, disrupt.InProgress, disrupt.Nominated}, blocks[0].Code):
+			l.nodeStays(v, n.Name, blocks[0]) // the others end by themselves within moments and are no news
 		}
 	}
 	l.drift.backoff.order(v.due)
@@ -179,11 +179,6 @@ func (l *Loop) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string)
 	}
 }
 
-// passing tells of reasons that end by themselves within moments and are no news.
-func passing(code disrupt.Code) bool {
-	return code == disrupt.Deleting || code == disrupt.InProgress || code == disrupt.Nominated
-}
-
 // may reports whether nothing that is known before places are looked for stands against a node.
 func (v *driftView) may(c candidate) bool {
 	left, bound := v.budget(c.Pool)
@@ -208,9 +203,7 @@ func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err erro
 		moves = l.sound("drift", decision, moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
 	begun := commands(moves, &v.view)
-	if len(moves) > 0 {
-		l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
-	}
+	l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			l.nodeStays(v, k.Node, r)

@@ -48,7 +48,7 @@ func (s *subject) closed(consolidation bool) (out []disrupt.Reason) {
 	gate(s.node.DoNotDisrupt, disrupt.Reason{Code: disrupt.DoNotDisrupt})
 	gate(s.pods.Held != "" && !s.waived, disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: s.pods.Held})
 	gate(s.pods.Refused != "" && !s.waived, refused)
-	gate(nominated(s.node), disrupt.Reason{Code: disrupt.Nominated})
+	gate(slices.ContainsFunc(s.node.Pods, func(p *cluster.Pod) bool { return p.Node != s.node.Name }), disrupt.Reason{Code: disrupt.Nominated})
 	return out
 }
 
@@ -90,11 +90,6 @@ func Against(n *cluster.Node, claim *karpv1.NodeClaim, pool *karpv1.NodePool, po
 // initialized reports whether the claim says so; the label of the node may be seen before.
 func (s *subject) initialized() bool {
 	return s.claim != nil && s.claim.StatusConditions().Get(karpv1.ConditionTypeInitialized).IsTrue()
-}
-
-// nominated reports whether pods were reserved for room on the node that have not come yet.
-func nominated(n *cluster.Node) bool {
-	return slices.ContainsFunc(n.Pods, func(p *cluster.Pod) bool { return p.Node != n.Name })
 }
 
 // empty reports whether no pod would need another place if the node went. Pods that are given room on the node count, and

@@ -73,13 +73,12 @@ func (q *Queue) begun(f *execution) {
 	m.Decisions.WithLabelValues(f.decision(), reason, f.Kind).Inc()
 	pools := map[string]bool{}
 	for _, g := range f.Nodes {
-		if pools[g.Pool] {
-			continue
-		}
 		pools[g.Pool] = true
-		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, g.Pool).Inc()
+	}
+	for pool := range pools {
+		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, pool).Inc()
 		if f.Policy != "" {
-			m.Moves.WithLabelValues(f.decision(), g.Pool, string(f.Policy)).Inc()
+			m.Moves.WithLabelValues(f.decision(), pool, string(f.Policy)).Inc()
 		}
 	}
 }

@@ -268,10 +268,9 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	span.End()
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
-		if c.Unsure {
-			continue
+		if !c.Unsure {
+			q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 		}
-		q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 	}
 	q.await(f)
 	if err != nil {

@@ -94,15 +94,14 @@ func (s *search) bestSet(line []*nodeState) bool {
 	return true
 }
 
-// line is the first candidates of the nodes, at most n.
-func (s *search) line(nodes []*nodeState, n int) []*nodeState {
-	var line []*nodeState
-	for _, x := range nodes {
-		if len(line) == n {
+// lineOf is the first candidates of the nodes, as many as the largest set has.
+func lineOf(nodes []*nodeState) (line []*nodeState) {
+	for _, n := range nodes {
+		if len(line) == setSizes[len(setSizes)-1] {
 			break
 		}
-		if x.candidate() && x.movable {
-			line = append(line, x)
+		if n.candidate() {
+			line = append(line, n)
 		}
 	}
 	return line

@@ -63,7 +63,7 @@ func (s *search) growSets(nodes []*nodeState) {
 			i++
 			continue
 		}
-		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
+		line := lineOf(nodes[i:])
 		switch {
 		case s.onlySpot(line), slices.EqualFunc(line, deadEnd, func(a, b *nodeState) bool { return a.kind == b.kind }):
 			i++
