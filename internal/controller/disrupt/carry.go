@@ -85,12 +85,11 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 			f.failed = fmt.Sprintf("its replacement %s is gone; %s", name, noneGone)
 			return false, nil
 		}
-		conditions := claim.StatusConditions()
 		if !claim.DeletionTimestamp.IsZero() {
 			f.failed = fmt.Sprintf("its replacement %s is being deleted%s; %s", name, because(claim), noneGone)
 			return false, nil
 		}
-		if conditions.IsTrue(karpv1.ConditionTypeInitialized) {
+		if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
 			continue
 		}
 		ready = false
@@ -178,26 +177,23 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 // placesLost says why pods of the command would find no room any more on the nodes that were chosen for them: one is gone, going or not
 // ready. While replacements start, which takes minutes, others may be interrupted, expire or die.
 func (q *Queue) placesLost(f *execution) string {
-	byName, byClaim := map[string]*cluster.Node{}, map[string]*cluster.Node{}
+	nodes := map[string]*cluster.Node{} // by name, and by that of the claim: a node is called so before it has joined
 	for _, n := range q.State.Snapshot().Nodes {
-		byName[n.Name], byClaim[n.Claim] = n, n
+		nodes[n.Name], nodes[n.Claim] = n, n
 	}
 	for _, p := range f.Placements {
-		n := byName[p.Node]
-		if n == nil {
-			n = byClaim[p.Node] // it was called so before it had joined
-		}
-		switch {
+		taker := fmt.Sprintf("node %s, which was to take %s, ", p.Node, plan.Count(len(p.Pods), "pod"))
+		switch n := nodes[p.Node]; {
 		case n == nil:
-			return fmt.Sprintf("node %s, which was to take %s, is gone", p.Node, plan.Count(len(p.Pods), "pod"))
+			return taker + "is gone"
 		case n.Deleting || n.Leaving:
-			return fmt.Sprintf("node %s, which was to take %s, is going itself", p.Node, plan.Count(len(p.Pods), "pod"))
+			return taker + "is going itself"
 		case n.Initialized && !n.Ready:
-			return fmt.Sprintf("node %s, which was to take %s, is not ready", p.Node, plan.Count(len(p.Pods), "pod"))
+			return taker + "is not ready"
 		}
 	}
 	for _, name := range f.claims {
-		if n := byClaim[name]; n != nil && n.Initialized && !n.Ready {
+		if n := nodes[name]; n != nil && n.Initialized && !n.Ready {
 			return fmt.Sprintf("its replacement %s is not ready any more", name)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -33,7 +32,7 @@ type reporter struct {
 	// said is when sentences were said: one that is true every other time is no news.
 	said map[sentence]time.Time
 	// timed are the pods that were held for a time when it was last looked.
-	timed map[types.UID]cluster.PodRef
+	timed map[cluster.PodRef]bool
 	// stays limits sentences on nodes that stay, limit all others: what moves is told however many nodes stay.
 	stays, limit *rate.Limiter
 	// last is the node of which it was said last why it stays: the next decision is told from there on.
@@ -63,13 +62,13 @@ func eventReason(code disrupt.Code) string {
 
 // about tells of what stays, of budgets that are used up, and of annotations that can't be read.
 func (t *reporter) about(v *view, d *disrupt.Decision) {
-	held := map[string]int{}
+	held := map[string]bool{} // pools whose budgets are used up
 	from := max(0, slices.IndexFunc(d.Kept, func(k disrupt.Kept) bool { return k.Node > t.last }))
 	for i := range d.Kept {
 		k := &d.Kept[(from+i)%len(d.Kept)]
 		for _, r := range k.Reasons {
 			if r.Code == disrupt.BudgetUsed {
-				held[v.nodes[k.Node].Pool]++
+				held[v.nodes[k.Node].Pool] = true
 			}
 			if reason := eventReason(r.Code); reason != "" {
 				t.node(v, k.Node, reason, "it stays", r)
@@ -81,7 +80,7 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 		switch pool := v.pools[name]; {
 		case s.Err != nil:
 			t.other(pool, corev1.EventTypeWarning, events.DisruptionBlocked, "budget", s.Err.Error())
-		case held[name] > 0:
+		case held[name]:
 			t.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, "held",
 				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
@@ -104,12 +103,12 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 // elapsed tells of pods that were held for a time when it was last looked, and are there and held no longer.
 func (t *reporter) elapsed(held []*corev1.Pod, now time.Time) {
 	before := t.timed
-	t.timed = make(map[types.UID]cluster.PodRef, len(held))
+	t.timed = make(map[cluster.PodRef]bool, len(held))
 	for _, p := range held {
-		t.timed[p.UID] = cluster.PodRef{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+		t.timed[intake.PodRef(p)] = true
 	}
-	for uid, ref := range before {
-		if _, still := t.timed[uid]; still {
+	for ref := range before {
+		if t.timed[ref] {
 			continue
 		}
 		p := t.queue.State.Pod(ref)
