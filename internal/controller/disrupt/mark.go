@@ -69,10 +69,7 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 			taint.TimeAdded = new(metav1.NewTime(q.Clock.Now()))
 			node.Spec.Taints = append(node.Spec.Taints, taint)
 		}
-		text, err := json.Marshal(own)
-		if err != nil {
-			return err
-		}
+		text, _ := json.Marshal(own) // none of it can fail
 		for key, value := range map[string]string{intake.DisruptingAnnotation: string(f.Cause), index.CommandAnnotation: f.ID, orderAnnotation: string(text)} {
 			metav1.SetMetaDataAnnotation(&node.ObjectMeta, key, value)
 		}

@@ -99,8 +99,8 @@ type execution struct {
 	span *trace.Span // of its begin; nil where that is another process's
 }
 
-// UnderWay are the commands that have been begun and are not over, the oldest first: their cause, all nodes that they began with,
-// what comes in their place, and why.
+// UnderWay are the commands that have been begun and are not over, the oldest first: their ID, their cause, all nodes that they began
+// with, what comes in their place, and why.
 func (q *Queue) UnderWay() []Command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +109,7 @@ func (q *Queue) UnderWay() []Command {
 	})
 	var out []Command
 	for _, x := range slices.Compact(byAge) { // each is there once for each of its nodes
-		out = append(out, Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency})
+		out = append(out, Command{ID: x.ID, Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency})
 	}
 	return out
 }
@@ -199,8 +199,12 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	f.order.Traceparent = span.Traceparent()
 	if err := q.begin(short, f); err != nil {
 		span.Fail(err)
-		f.moot = moot(err)
-		q.abandon(short, f, err.Error())
+		f.moot, f.failed = moot(err), err.Error()
+		if short.Err() == nil && q.undo(short, f) == nil {
+			q.finish(f)
+		} else {
+			q.execute(f) // takes it back as soon as that can be done
+		}
 		if f.moot && !f.said { // else its begin is in the log, and so is that it was taken back
 			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
 		}
@@ -301,16 +305,6 @@ func each[T any](q *Queue, what []T, do func(T) error) []error {
 	}
 	_ = all.Wait() // each has its own
 	return errs
-}
-
-// abandon takes back a command that has not got under way, now or, if that fails, as soon as it can be done.
-func (q *Queue) abandon(ctx context.Context, f *execution, why string) {
-	f.failed = why
-	if ctx.Err() == nil && q.undo(ctx, f) == nil {
-		q.finish(f)
-		return
-	}
-	q.execute(f)
 }
 
 // finish ends a command: its nodes may be part of another.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 	for i := range claims.Items {
 		c := &claims.Items[i]
 		id := c.Annotations[index.CommandAnnotation]
-		if id == "" || !index.Managed(c) || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || q.Awaited(c.Name) || q.underWay(id) {
+		if id == "" || !index.Managed(c) || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || q.Awaited(c.Name) || slices.ContainsFunc(q.UnderWay(), func(under Command) bool { return under.ID == id }) {
 			continue
 		}
 		key := stray + c.Name
@@ -59,18 +60,6 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 
 // stray comes before the name of a replacement among the names of nodes; no name of an object has a slash.
 const stray = "replacement/"
-
-// underWay reports whether the command of an ID is.
-func (q *Queue) underWay(id string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, f := range q.executions {
-		if f.ID == id {
-			return true
-		}
-	}
-	return false
-}
 
 // clear takes off what a node and its claim bear. Where the node says nothing of it, another controller, or an earlier release, had
 // begun and forgot.

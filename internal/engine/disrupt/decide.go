@@ -75,13 +75,8 @@ func (s *search) disturbed() int64 {
 
 // before is what all managed nodes cost.
 func (s *search) before() catalog.MicroUSD {
-	sum := catalog.MicroUSD(0)
-	for _, n := range s.nodes {
-		if n != nil {
-			sum += n.price
-		}
-	}
-	return sum
+	price, _ := total(s.managed())
+	return price
 }
 
 // decision is the moves, and for each of the nodes that stays why.
