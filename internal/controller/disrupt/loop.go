@@ -162,10 +162,10 @@ func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) erro
 // goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn. Once
 // all have (Decision.Next is 0), they have it again when something changes: the cluster, or else a budget has begun, prices have moved.
 func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
-	switch {
+	switch last := l.Found(); {
 	case d.Next > l.Options.Start:
 		l.Options.Start, l.due = d.Next, began
-	case d.Next == 0 && l.Options.Start > 0 && !d.Repeated && l.Found().Next == 0:
+	case d.Next == 0 && l.Options.Start > 0 && !d.Repeated && last != nil && last.Next == 0:
 		l.Options.Start, l.due = 0, began
 	}
 }
