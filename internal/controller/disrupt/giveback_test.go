@@ -131,3 +131,21 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 		h.end()
 	})
 }
+
+// What is under way when a leader ends is the next one's: it is not over.
+func TestACommandThatALeaderLeavesIsNotOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		g := h.instance("c1")
+		var over []string
+		h.Finished = func(c Command, failed string) { over = append(over, c.ID+failed) }
+		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+			t.Fatal(err)
+		}
+		h.end()
+		synctest.Wait()
+		if len(over) > 0 || !h.marked(g) {
+			t.Errorf("it waits for its replacement, and is told to be over: %q", over)
+		}
+	})
+}

@@ -322,7 +322,7 @@ func (q *Queue) finish(f *execution) {
 	}
 }
 
-// execute carries the command on until it ends or this process does.
+// execute carries the command on until it ends or this process does, which leaves it to the next leader.
 func (q *Queue) execute(f *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -333,7 +333,6 @@ func (q *Queue) execute(f *execution) {
 	q.Metrics.Disruption.InFlight.Inc()
 	q.wait.Go("disruption.queue", func() error {
 		defer q.Metrics.Disruption.InFlight.Dec()
-		defer q.finish(f)
 		pause := again
 		for {
 			after, done := look, false
@@ -343,6 +342,7 @@ func (q *Queue) execute(f *execution) {
 			})
 			switch {
 			case err == nil && done:
+				q.finish(f)
 				return nil
 			case err == nil:
 				pause = again
