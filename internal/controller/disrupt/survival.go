@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -63,9 +64,7 @@ func (t *survival) see(nodes []*cluster.Node, awaited func(claim string) bool, n
 		}
 	}
 	t.prices = prices
-	for len(t.moments) > 0 && now.Sub(t.moments[0].at) > memory {
-		t.moments = t.moments[1:]
-	}
+	t.moments = slices.DeleteFunc(t.moments, func(m moment) bool { return now.Sub(m.at) > memory })
 	t.moments = append(t.moments, moment{now, bill})
 	t.horizon = horizon(max(now.Sub(t.began), meanAge(nodes, now)))
 	t.reckon(bill, now)
