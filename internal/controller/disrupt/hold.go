@@ -100,9 +100,6 @@ func (q *Queue) unhold(ctx context.Context, f *execution) error {
 
 // annotate changes annotations of an object, unless it is gone; null takes one off.
 func annotate(ctx context.Context, c client.Client, o client.Object, annotations map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return err
-	}
+	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}}) // none of it can fail
 	return client.IgnoreNotFound(c.Patch(ctx, o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, patch)))
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,9 +70,7 @@ type Loop struct {
 	restored     bool              // the breaker knows what a former leader knew
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
-
-	mu    sync.Mutex
-	found *disrupt.Decision
+	found        atomic.Pointer[disrupt.Decision]
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -85,11 +83,7 @@ func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrup
 }
 
 // Found is the last decision, with when it was made and for how long its moves have stood; nil before the first. It must not be changed.
-func (l *Loop) Found() *disrupt.Decision {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.found
-}
+func (l *Loop) Found() *disrupt.Decision { return l.found.Load() }
 
 // Launched tells the breaker what instances had to be launched, and for which pods.
 func (l *Loop) Launched(launched []Launch) {
@@ -176,9 +170,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	found := l.stood(d, now)
-	l.mu.Lock()
-	l.found = found
-	l.mu.Unlock()
+	l.found.Store(found)
 	if l.Decided != nil {
 		l.Decided(found)
 	}

@@ -259,9 +259,10 @@ func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
 		"a set was found from the beginning": {start: 0, next: 0, want: 0},
 	} {
 		later := now.Add(safety)
-		l := &Loop{Options: disrupt.Options{Start: c.start}, found: &disrupt.Decision{Next: c.start}, due: later}
+		l := &Loop{Options: disrupt.Options{Start: c.start}, due: later}
+		l.found.Store(&disrupt.Decision{Next: c.start})
 		if c.before {
-			l.found.Next = 0
+			l.found.Store(&disrupt.Decision{})
 		}
 		l.goOn(&disrupt.Decision{Next: c.next, Repeated: c.repeated}, now)
 		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce {

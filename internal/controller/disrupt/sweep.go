@@ -47,7 +47,7 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 	for i := range claims.Items {
 		c := &claims.Items[i]
 		id := c.Annotations[index.CommandAnnotation]
-		if id == "" || !index.Managed(c) || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || q.Awaited(c.Name) || slices.ContainsFunc(q.UnderWay(), func(under Command) bool { return under.ID == id }) {
+		if id == "" || !index.Managed(c) || !c.DeletionTimestamp.IsZero() || c.StatusConditions().IsTrue(karpv1.ConditionTypeRegistered) || q.Awaited(c.Name) || q.underWay(id) {
 			continue
 		}
 		key := stray + c.Name
@@ -60,6 +60,11 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 
 // stray comes before the name of a replacement among the names of nodes; no name of an object has a slash.
 const stray = "replacement/"
+
+// underWay reports whether the command of an ID is.
+func (q *Queue) underWay(id string) bool {
+	return slices.ContainsFunc(q.UnderWay(), func(c Command) bool { return c.ID == id })
+}
 
 // clear takes off what a node and its claim bear. Where the node says nothing of it, another controller, or an earlier release, had
 // begun and forgot.
