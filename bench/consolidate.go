@@ -143,7 +143,7 @@ func (row *Thinned) look(ctx context.Context, settled *pack.Problem, o Options) 
 	if _, row.KerfLooks, err = kerfRound(settled, disrupt.Options{}, true, o); err != nil {
 		return err
 	}
-	e, again := disrupt.NewEngine(), *settled
+	e, again := new(disrupt.Engine), *settled
 	e.Decide(anyway(settled, disrupt.Options{}))
 	row.KerfAgain, err = measure(5, o.Enough, func() error { again.Generation++; return nil }, func() error {
 		e.Decide(anyway(&again, disrupt.Options{}))

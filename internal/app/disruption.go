@@ -43,9 +43,9 @@ func (d *deps) disruption() (*disrupt.Queue, *disrupt.Loop) {
 	lasting := *problems
 	lasting.Lasting = true
 	loop := &disrupt.Loop{
-		Client: d.GetClient(), Queue: queue, State: d.cache, Problem: lasting.Replacing, DriftProblem: problems.Replacing, Synced: d.settled, LeftAlone: d.gate.LeftAlone,
-		Options:  ConsolidationOptions(d.Settings),
-		Recorder: d.events, Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
+		Queue: queue, State: d.cache, Problem: lasting.Replacing, DriftProblem: problems.Replacing, Synced: d.settled, LeftAlone: d.gate.LeftAlone,
+		Options: ConsolidationOptions(d.Settings),
+		Metrics: d.metrics, Log: d.logger("disruption"), Clock: d.clock(), Record: d.recordedDisruption, Decided: d.ring.SetDisruption,
 		Without: map[string]bool{},
 	}
 	if d.shop != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
-	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 	"github.com/kerf-sh/kerf/internal/state/cache"
@@ -84,13 +83,13 @@ func round(b *testing.B, nodes int, change bool) {
 	events := record.NewFakeRecorder(0)
 	events.Events = nil
 	l := &Loop{
-		Client: fake.NewClientBuilder().Build(), Queue: &Queue{}, State: c, Recorder: events, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
+		Queue: &Queue{Client: fake.NewClientBuilder().Build(), State: c, Recorder: events, Metrics: metrics, Clock: clock.RealClock{}}, State: c, Metrics: metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			pools := []*cluster.Pool{offers}
 			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}
 		},
 	}
-	l.engine, l.reporter = disrupt.NewEngine(), newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+	l.reporter = newReporter(l.Queue)
 	look := func() {
 		l.due, l.rest = time.Time{}, time.Time{}
 		if err := l.round(b.Context()); err != nil {

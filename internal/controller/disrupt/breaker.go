@@ -40,17 +40,13 @@ type Breaker struct {
 	// moves and misses of the last minutes, oldest first.
 	moves  []move
 	misses []miss
-	until  time.Time     // the breaker is open
-	held   time.Duration // for how long it opened last
-	why    string
+	last   opening
 }
 
 // move is a command that moved pods.
 type move struct {
 	at     time.Time
 	saving catalog.MicroUSD
-	// judged: the breaker has opened since.
-	judged bool
 	// owners of the pods, each with how many pods it had then.
 	owners map[types.UID]int
 	// missed are the pods that an instance was launched for since. Of a launch that EC2 refuses they are launched for again.
@@ -75,7 +71,7 @@ type Launch struct {
 // breakerAnnotation is on NodePools while the breaker is open, and after; it holds an opening.
 const breakerAnnotation = "kerf.sh/consolidation-held"
 
-// opening is that the breaker is open, for how long and why.
+// opening is until when the breaker is open, for how long it opened and why.
 type opening struct {
 	Until   time.Time       `json:"until"`
 	For     metav1.Duration `json:"for"`
@@ -88,8 +84,8 @@ func (g *Breaker) restore(pools []*karpv1.NodePool, now time.Time) {
 	defer g.mu.Unlock()
 	for _, p := range pools {
 		var o opening
-		if json.Unmarshal([]byte(p.Annotations[breakerAnnotation]), &o) == nil && o.Until.After(g.until) && !tooFar(o.Until, now, mostOpen) && o.For.Duration <= mostOpen {
-			g.until, g.held, g.why = o.Until, o.For.Duration, o.Because
+		if json.Unmarshal([]byte(p.Annotations[breakerAnnotation]), &o) == nil && o.Until.After(g.last.Until) && !tooFar(o.Until, now, mostOpen) && o.For.Duration <= mostOpen {
+			g.last = o
 		}
 	}
 }
@@ -101,7 +97,7 @@ func (g *Breaker) opening(now time.Time) string {
 	if !g.openLocked(now) {
 		return ""
 	}
-	text, _ := json.Marshal(opening{g.until.UTC().Truncate(time.Second), metav1.Duration{Duration: g.held}, g.why}) // none of it can fail
+	text, _ := json.Marshal(opening{g.last.Until.UTC().Truncate(time.Second), g.last.For, g.last.Because}) // none of it can fail
 	return string(text)
 }
 
@@ -116,7 +112,7 @@ func (l *Loop) writeBreaker(ctx context.Context) error {
 		if p.Annotations[breakerAnnotation] == text || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if err := annotate(ctx, l.Client, p, map[string]any{breakerAnnotation: text}); err != nil {
+		if err := annotate(ctx, l.Queue.Client, p, map[string]any{breakerAnnotation: text}); err != nil {
 			errs = append(errs, fmt.Errorf("noting on nodepool %s that consolidation is held: %w", p.Name, err))
 		}
 	}
@@ -157,7 +153,7 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 		in = b.Currency
 		n, price := 0, b.Price/catalog.MicroUSD(max(1, len(b.Pods)))
 		for _, p := range b.Pods {
-			if m := g.movedLocked(p, count, now); m != nil && !m.judged && !m.missed[p.UID] {
+			if m := g.movedLocked(p, count, now); m != nil && !m.missed[p.UID] {
 				m.missed[p.UID] = true
 				n++
 			}
@@ -168,9 +164,7 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 	}
 	saved, spent := catalog.MicroUSD(0), catalog.MicroUSD(0)
 	for _, m := range g.moves {
-		if !m.judged {
-			saved += m.saving
-		}
+		saved += m.saving
 	}
 	for _, m := range g.misses {
 		spent += m.price
@@ -179,26 +173,20 @@ func (g *Breaker) Launched(launched []Launch, count func(types.UID) int, now tim
 		return ""
 	}
 	hold := openFor
-	if since := now.Sub(g.until); g.held > 0 && since >= 0 && since < mostOpen {
-		hold = min(2*g.held, mostOpen)
+	if since := now.Sub(g.last.Until); g.last.For.Duration > 0 && since >= 0 && since < mostOpen {
+		hold = min(2*g.last.For.Duration, mostOpen)
 	}
-	g.held, g.until = hold, now.Add(hold)
-	g.why = fmt.Sprintf("%s for %s/h had to be launched in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
+	why := fmt.Sprintf("%s for %s/h had to be launched in %s for pods that were said to fit elsewhere, by consolidations that were to save %s/h",
 		plan.Count(len(g.misses), "instance"), in.Amount(spent), lookBack, in.Amount(saved))
-	g.misses = nil
-	for i := range g.moves {
-		g.moves[i].judged = true
-	}
-	return g.why
+	g.last = opening{now.Add(hold), metav1.Duration{Duration: hold}, why}
+	g.moves, g.misses = nil, nil // they are judged
+	return why
 }
 
 // movedLocked is the move that the pod may be there for: the last of its owner's pods, a short time ago, if the owner has not
 // grown since; else nil. A pod that is older than the move waited before it, and is there for another reason.
 func (g *Breaker) movedLocked(pod *corev1.Pod, count func(types.UID) int, now time.Time) *move {
 	owner := ownerOf(pod)
-	if owner == "" {
-		return nil
-	}
 	for i := len(g.moves) - 1; i >= 0; i-- {
 		m := &g.moves[i]
 		if pod.CreationTimestamp.Time.Before(m.at.Truncate(time.Second)) {
@@ -215,9 +203,9 @@ func (g *Breaker) movedLocked(pod *corev1.Pod, count func(types.UID) int, now ti
 func (g *Breaker) Open(now time.Time) (until time.Time, why string, open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.until, g.why, g.openLocked(now)
+	return g.last.Until, g.last.Because, g.openLocked(now)
 }
 
 func (g *Breaker) openLocked(now time.Time) bool {
-	return now.Before(g.until) && !tooFar(g.until, now, mostOpen)
+	return now.Before(g.last.Until) && !tooFar(g.last.Until, now, mostOpen)
 }

@@ -133,7 +133,7 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 		if err := h.api.Create(t.Context(), pool); err != nil {
 			t.Fatal(err)
 		}
-		l := &Loop{Client: h.api, State: h.cache, Clock: clock.RealClock{}}
+		l := &Loop{Queue: h.Queue, State: h.cache, Clock: clock.RealClock{}}
 		l.Breaker.Moving([]*corev1.Pod{ownedBy("web")}, 100, always(3), time.Now())
 		l.Breaker.Launched(launchedFor(tripAt, 90, "web", time.Now()), always(3), time.Now())
 		until, why, open := l.Breaker.Open(time.Now())
@@ -147,8 +147,8 @@ func TestTheNextLeaderKnowsThatTheBreakerIsOpen(t *testing.T) {
 		next := &Breaker{}
 		next.restore([]*karpv1.NodePool{{}, &stored, {ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{breakerAnnotation: "yes"}}}}, time.Now())
 		got, said, open := next.Open(time.Now())
-		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.held != openFor {
-			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.held, until, why)
+		if !open || !got.Equal(until.Truncate(time.Second)) || said != why || next.last.For.Duration != openFor {
+			t.Errorf("the next leader's is open %t until %s (%q), for %s; the former's was until %s (%q)", open, got, said, next.last.For.Duration, until, why)
 		}
 		time.Sleep(openFor)
 		if next.opening(time.Now()) != "" {

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -63,7 +62,7 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 		f.failed = why + "; " + noneGone
 		return 0, false, nil
 	}
-	errs := q.each(f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
+	errs := each(q, f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
 	var left []Going
 	for i, err := range errs {
 		if err != nil {
@@ -86,12 +85,11 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 			f.failed = fmt.Sprintf("its replacement %s is gone; %s", name, noneGone)
 			return false, nil
 		}
-		conditions := claim.StatusConditions()
 		if !claim.DeletionTimestamp.IsZero() {
 			f.failed = fmt.Sprintf("its replacement %s is being deleted%s; %s", name, because(claim), noneGone)
 			return false, nil
 		}
-		if conditions.IsTrue(karpv1.ConditionTypeInitialized) {
+		if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
 			continue
 		}
 		ready = false
@@ -166,22 +164,19 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 	leave := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if !intake.IsActive(p) {
+		if !intake.IsActive(p) || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if busy(p) {
-			leave++
+		if held, _ := intake.HeldUntil(p, now); held && !waived {
+			return "pod " + p.Namespace + "/" + p.Name + " asks not to be disrupted", nil
 		}
-		name := p.Namespace + "/" + p.Name
-		if held, _ := intake.HeldUntil(p, now); held && !waived && p.DeletionTimestamp.IsZero() {
-			return "pod " + name + " asks not to be disrupted", nil
+		if intake.IsDaemon(p) || intake.IsMirror(p) {
+			continue // it never needs another place
 		}
-		if f.apart() && busy(p) {
-			return "pod " + name + " has just reached it", nil
+		if f.apart() {
+			return "pod " + p.Namespace + "/" + p.Name + " has just reached it", nil
 		}
-	}
-	if f.moves == nil {
-		f.moves = map[string]int{}
+		leave++
 	}
 	f.moves[g.Node] = leave
 	return "", nil
@@ -190,36 +185,27 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 // placesLost says why pods of the command would find no room any more on the nodes that were chosen for them: one is gone, going or not
 // ready. While replacements start, which takes minutes, others may be interrupted, expire or die.
 func (q *Queue) placesLost(f *execution) string {
-	byName, byClaim := map[string]*cluster.Node{}, map[string]*cluster.Node{}
+	nodes := map[string]*cluster.Node{} // by name, and by that of the claim: a node is called so before it has joined
 	for _, n := range q.State.Snapshot().Nodes {
-		byName[n.Name], byClaim[n.Claim] = n, n
+		nodes[n.Name], nodes[n.Claim] = n, n
 	}
 	for _, p := range f.Placements {
-		n := byName[p.Node]
-		if n == nil {
-			n = byClaim[p.Node] // it was called so before it had joined
-		}
-		switch {
+		taker := fmt.Sprintf("node %s, which was to take %s, ", p.Node, plan.Count(len(p.Pods), "pod"))
+		switch n := nodes[p.Node]; {
 		case n == nil:
-			return fmt.Sprintf("node %s, which was to take %s, is gone", p.Node, plan.Count(len(p.Pods), "pod"))
+			return taker + "is gone"
 		case n.Deleting || n.Leaving:
-			return fmt.Sprintf("node %s, which was to take %s, is going itself", p.Node, plan.Count(len(p.Pods), "pod"))
+			return taker + "is going itself"
 		case n.Initialized && !n.Ready:
-			return fmt.Sprintf("node %s, which was to take %s, is not ready", p.Node, plan.Count(len(p.Pods), "pod"))
+			return taker + "is not ready"
 		}
 	}
 	for _, name := range f.claims {
-		if n := byClaim[name]; n != nil && n.Initialized && !n.Ready {
+		if n := nodes[name]; n != nil && n.Initialized && !n.Ready {
 			return fmt.Sprintf("its replacement %s is not ready any more", name)
 		}
 	}
 	return ""
-}
-
-// busy reports whether a pod would need another place. Daemons and static pods never do.
-func busy(p *corev1.Pod) bool {
-	own := slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
-	return !own && p.DeletionTimestamp.IsZero() && intake.IsActive(p)
 }
 
 // remove deletes the claim of a node.

@@ -49,12 +49,12 @@ type Command struct {
 
 // Going is a node that goes.
 type Going struct {
-	Node, Claim, Pool, InstanceType, Zone, CapacityType string
+	Node, Claim, Pool, InstanceType, CapacityType string
 }
 
 // GoingNode is a node of a snapshot that goes.
 func GoingNode(n *cluster.Node) Going {
-	return Going{Node: n.Name, Claim: n.Claim, Pool: n.Pool, InstanceType: n.InstanceType, Zone: n.Zone, CapacityType: n.CapacityType}
+	return Going{Node: n.Name, Claim: n.Claim, Pool: n.Pool, InstanceType: n.InstanceType, CapacityType: n.CapacityType}
 }
 
 // decision is what upstream's metrics call what a command does.

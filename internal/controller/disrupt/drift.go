@@ -71,16 +71,16 @@ func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
 	}
 	begun := l.Clock.Now()
 	v := l.lookAtDrift(snapshot)
-	rests := begun.Before(l.drift.rest)
 	defer func() {
 		l.drift.mu.Lock()
 		defer l.drift.mu.Unlock()
-		if rests {
-			v.stillHeld(l.drift.held)
-		}
 		l.drift.held = v.held
 	}()
-	if rests || !slices.ContainsFunc(v.due, v.may) {
+	if begun.Before(l.drift.rest) {
+		v.stillHeld(l.drift.held)
+		return nil
+	}
+	if !slices.ContainsFunc(v.due, v.may) {
 		return nil
 	}
 	started, err := l.replace(ctx, v)
@@ -96,12 +96,8 @@ func (l *Loop) rollOut(ctx context.Context, snapshot *cluster.Snapshot) error {
 // stillHeld keeps what the last search found of nodes that are due and of which nothing else is known now.
 func (v *driftView) stillHeld(last heldUp) {
 	for _, c := range v.due {
-		if why := last.nodes[c.Node]; why != "" && v.held.nodes[c.Node] == "" {
-			v.held.nodes[c.Node] = why
-		}
-		if why := last.pools[c.Pool]; why != "" && v.held.pools[c.Pool] == "" {
-			v.held.pools[c.Pool] = why
-		}
+		v.held.nodes[c.Node] = cmp.Or(v.held.nodes[c.Node], last.nodes[c.Node])
+		v.held.pools[c.Pool] = cmp.Or(v.held.pools[c.Pool], last.pools[c.Pool])
 	}
 }
 
@@ -153,8 +149,8 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 			if eligible++; bound && left == 0 {
 				short[n.Pool] = true
 			}
-		case !passing(blocks[0].Code):
-			l.nodeStays(v, n.Name, blocks[0])
+		case !slices.Contains([]disrupt.Code{disrupt.Deleting, disrupt.InProgress, disrupt.Nominated}, blocks[0].Code):
+			l.nodeStays(v, n.Name, blocks[0]) // the others end by themselves within moments and are no news
 		}
 	}
 	l.drift.backoff.order(v.due)
@@ -179,13 +175,8 @@ func (l *Loop) nodeStays(v *driftView, name string, why disrupt.Reason) {
 func (l *Loop) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string) {
 	if pool != nil {
 		v.held.pools[pool.Name] = text
-		l.drift.reporter.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
+		l.drift.reporter.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, gist, text)
 	}
-}
-
-// passing tells of reasons that end by themselves within moments and are no news.
-func passing(code disrupt.Code) bool {
-	return code == disrupt.Deleting || code == disrupt.InProgress || code == disrupt.Nominated
 }
 
 // may reports whether nothing that is known before places are looked for stands against a node.
@@ -212,9 +203,7 @@ func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err erro
 		moves = l.sound("drift", decision, moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
 	begun := commands(moves, &v.view)
-	if len(moves) > 0 {
-		l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
-	}
+	l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			l.nodeStays(v, k.Node, r)

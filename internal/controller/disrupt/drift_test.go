@@ -37,7 +37,7 @@ func (h *testCluster) drift() *Loop {
 		return p
 	}
 	d := &Loop{
-		Client: h.api, Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
+		Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		DriftProblem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			p := &pack.Problem{Now: time.Now(), Nodes: s.Nodes, Pending: s.Pending, Options: pack.Options{WellKnown: scenario.WellKnown()}}
 			for _, pool := range h.cache.Pools() {
@@ -53,7 +53,7 @@ func (h *testCluster) drift() *Loop {
 			return bare, reasons, p, nil
 		},
 	}
-	d.drift.reporter, h.Finished = newReporter(d.Client, d.State, d.Recorder, d.Metrics, d.Clock), d.Finished
+	d.drift.reporter, h.Finished = newReporter(d.Queue), d.Finished
 	return d
 }
 

@@ -123,7 +123,7 @@ func TestWhichNewNodesHaveATurn(t *testing.T) {
 				if tc.placements {
 					command.Placements = []plan.Placement{{Node: kept.Node, Pods: []cluster.PodRef{h.bind("p2", g.Node)}}}
 				}
-				if _, err := h.Start(t.Context(), command); err != nil {
+				if err := h.Start(t.Context(), command); err != nil {
 					t.Fatal(err)
 				}
 				var got []string

@@ -1,11 +1,13 @@
 package disrupt
 
 import (
+	"slices"
 	"time"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
@@ -46,7 +48,7 @@ func (s *subject) closed(consolidation bool) (out []disrupt.Reason) {
 	gate(s.node.DoNotDisrupt, disrupt.Reason{Code: disrupt.DoNotDisrupt})
 	gate(s.pods.Held != "" && !s.waived, disrupt.Reason{Code: disrupt.DoNotDisrupt, Pod: s.pods.Held})
 	gate(s.pods.Refused != "" && !s.waived, refused)
-	gate(nominated(s.node), disrupt.Reason{Code: disrupt.Nominated})
+	gate(slices.ContainsFunc(s.node.Pods, func(p *cluster.Pod) bool { return p.Node != s.node.Name }), disrupt.Reason{Code: disrupt.Nominated})
 	return out
 }
 
@@ -90,29 +92,9 @@ func (s *subject) initialized() bool {
 	return s.claim != nil && s.claim.StatusConditions().Get(karpv1.ConditionTypeInitialized).IsTrue()
 }
 
-// nominated reports whether pods were reserved for room on the node that have not come yet.
-func nominated(n *cluster.Node) bool {
-	for _, p := range n.Pods {
-		if p.Node != n.Name {
-			return true
-		}
-	}
-	return false
-}
-
 // empty reports whether no pod would need another place if the node went. Pods that are given room on the node count, and
 // so do virtual ones that have their room there.
-func empty(n *cluster.Node) bool {
-	if n.Virtual > 0 {
-		return false
-	}
-	for _, p := range n.Pods {
-		if !p.Daemon && !p.Mirror && !p.Terminating {
-			return false
-		}
-	}
-	return true
-}
+func empty(n *cluster.Node) bool { return n.Virtual == 0 && !slices.ContainsFunc(n.Pods, pack.Movable) }
 
 // waits says whether consolidation has to wait for the node, and until when; zero when for good, or not known. A node that
 // is not initialized is blocked as such, and its consolidateAfter has not begun.

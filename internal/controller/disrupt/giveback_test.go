@@ -23,7 +23,7 @@ func TestAStepThatFailsIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		g := h.instance("c1")
-		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+		if err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
 		var tries atomic.Int64
@@ -63,7 +63,7 @@ func TestAReplacementWhoseCreationHadNoAnswerIsGivenBack(t *testing.T) {
 			},
 		})
 		h.Launcher = apply.New(apply.Options{Client: lost, State: h.cache, Recorder: h.events})
-		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err == nil {
+		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err == nil {
 			t.Fatal("no error")
 		}
 		launched := h.replacements()
@@ -78,7 +78,7 @@ func TestAReplacementThatComesTooLateIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		g := h.instance("c1")
-		if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
 		late := func(name string) *karpv1.NodeClaim {
@@ -117,7 +117,7 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 		}
 		c := h.replace(there, h.bind("p", there.Node))
 		c.Nodes = append(c.Nodes, gone)
-		if _, err := h.Start(t.Context(), c); err == nil || h.marked(there) || h.Busy("c2") {
+		if err := h.Start(t.Context(), c); err == nil || h.marked(there) || h.Busy("c2") {
 			t.Fatalf("it was begun: %v", err)
 		}
 		if len(landed) != 0 {
@@ -125,9 +125,27 @@ func TestANodeThatIsGoneIsNoSetback(t *testing.T) {
 		}
 		c.Nodes = c.Nodes[:1]
 		c.NewNodes[0].Pool = "gone"
-		if _, err := h.Start(t.Context(), c); err == nil || len(landed) != 1 {
+		if err := h.Start(t.Context(), c); err == nil || len(landed) != 1 {
 			t.Errorf("a refusal counts: %v, %q", err, landed)
 		}
 		h.end()
+	})
+}
+
+// What is under way when a leader ends is the next one's: it is not over.
+func TestACommandThatALeaderLeavesIsNotOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		g := h.instance("c1")
+		var over []string
+		h.Finished = func(c Command, failed string) { over = append(over, c.ID+failed) }
+		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+			t.Fatal(err)
+		}
+		h.end()
+		synctest.Wait()
+		if len(over) > 0 || !h.marked(g) {
+			t.Errorf("it waits for its replacement, and is told to be over: %q", over)
+		}
 	})
 }

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,7 +14,6 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 const (
@@ -68,13 +68,9 @@ func (q *Queue) hold(ctx context.Context, name string, until time.Time, why stri
 
 // holdFilled holds the nodes that a command brings pods to. It comes before the marks: who finds those goes on with the command.
 func (q *Queue) holdFilled(ctx context.Context, f *execution) error {
-	all := guard.Group{Limit: atOnce}
-	for _, name := range f.Filled {
-		all.Go("disruption.queue", func() error {
-			return q.hold(ctx, name, f.order.Begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.ID)
-		})
-	}
-	return all.Wait()
+	return errors.Join(each(q, f.Filled, func(name string) error {
+		return q.hold(ctx, name, f.order.Begun.Add(filledHold), "pods of other nodes were moved to it"+apply.ByCommand+f.ID)
+	})...)
 }
 
 // unhold lets go of what a command has held, because it is taken back, and holds its nodes instead.
@@ -104,9 +100,6 @@ func (q *Queue) unhold(ctx context.Context, f *execution) error {
 
 // annotate changes annotations of an object, unless it is gone; null takes one off.
 func annotate(ctx context.Context, c client.Client, o client.Object, annotations map[string]any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
-	if err != nil {
-		return err
-	}
+	patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}}) // none of it can fail
 	return client.IgnoreNotFound(c.Patch(ctx, o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, patch)))
 }

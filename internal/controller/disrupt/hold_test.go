@@ -95,7 +95,7 @@ func TestTheNextLeaderKnowsWhatIsHeld(t *testing.T) {
 		c := h.replace(goes, pods)
 		c.Hold, c.Filled, c.Placements = time.Hour, []string{stays.Claim}, []plan.Placement{{Node: stays.Node}}
 		begun := time.Now()
-		if _, err := h.Start(t.Context(), c); err != nil {
+		if err := h.Start(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		h.start() // a new leader

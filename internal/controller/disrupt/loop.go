@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
@@ -39,7 +37,6 @@ const (
 // (consolidate): it asks about the newest snapshot whenever something has changed, and hands commands to the queue. Consolidation is
 // confirmed before. One decision is made after the other: two would give away the same room and the same budgets.
 type Loop struct {
-	Client  client.Client
 	Queue   *Queue
 	State   *cache.Cache
 	Breaker Breaker
@@ -51,11 +48,10 @@ type Loop struct {
 	Bare    func(ctx context.Context, pool *karpv1.NodePool, n int, snapshot *cluster.Snapshot) ([]plan.NewNode, []plan.Reason, *cluster.Pool, error)
 	Options disrupt.Options
 	// Synced reports whether the first list of every kind is in; nil is always.
-	Synced   func() bool
-	Recorder record.EventRecorder
-	Metrics  *obs.Metrics
-	Log      *slog.Logger
-	Clock    clock.WithTicker
+	Synced  func() bool
+	Metrics *obs.Metrics
+	Log     *slog.Logger
+	Clock   clock.WithTicker
 	// LeftAlone tells of instances that have to stay where they are for now, by provider ID; nil: there are none.
 	LeftAlone func(providerID string) bool
 	// Decided, if set, is told of each decision, with for how long its moves have stood.
@@ -66,18 +62,15 @@ type Loop struct {
 	Record Recorded
 
 	survival     survival
-	engine       *disrupt.Engine
+	engine       disrupt.Engine
 	confirmation confirmation.Tracker
 	reporter     *reporter
 	drift        drift
 	seen         *cluster.Snapshot // that was decided on
 	restored     bool              // the breaker knows what a former leader knew
-	turned       bool              // every start of a set has had its turn, or a set was found from the first on
 	due          time.Time         // when to decide though nothing has changed
 	rest         time.Time         // until when not to
-
-	mu    sync.Mutex
-	found *disrupt.Decision
+	found        atomic.Pointer[disrupt.Decision]
 }
 
 // NeedLeaderElection makes the manager start the loop on the leader only.
@@ -86,18 +79,11 @@ func (l *Loop) NeedLeaderElection() bool { return true }
 // Forecast decides on a snapshot which nodes could go, and does nothing about it: no move is confirmed, nothing is marked, told or
 // remembered beyond the search that the engine may take up again. The loop must not have been started.
 func (l *Loop) Forecast(ctx context.Context, snapshot *cluster.Snapshot) *disrupt.Decision {
-	if l.engine == nil {
-		l.engine = disrupt.NewEngine()
-	}
 	return l.engine.Decide(l.gather(ctx, snapshot).problem)
 }
 
 // Found is the last decision, with when it was made and for how long its moves have stood; nil before the first. It must not be changed.
-func (l *Loop) Found() *disrupt.Decision {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.found
-}
+func (l *Loop) Found() *disrupt.Decision { return l.found.Load() }
 
 // Launched tells the breaker what instances had to be launched, and for which pods.
 func (l *Loop) Launched(launched []Launch) {
@@ -111,15 +97,13 @@ func (l *Loop) Launched(launched []Launch) {
 	until, _, _ := l.Breaker.Open(l.Clock.Now())
 	l.Log.Warn("consolidation that moves pods is held", "until", until, "why", why)
 	for _, p := range l.State.Pools() {
-		l.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
+		l.Queue.Recorder.Eventf(p, corev1.EventTypeWarning, events.ConsolidationHeld, "consolidation that moves pods is held until %s: %s", until.UTC().Format(time.RFC3339), why)
 	}
 }
 
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
-	l.engine, l.confirmation = disrupt.NewEngine(), confirmation.Tracker{}
-	l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
-	l.drift.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+	l.reporter, l.drift.reporter = newReporter(l.Queue), newReporter(l.Queue)
 	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
 }
 
@@ -149,7 +133,7 @@ func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) erro
 	if began.Before(l.rest) || snapshot.Unsettled > 0 { // which nodes virtual pods need is decided any moment
 		return nil
 	}
-	if snapshot != l.seen && l.turned {
+	if last := l.Found(); last != nil && last.Next == 0 && snapshot != l.seen {
 		l.Options.Start = 0
 	}
 	v := l.gather(ctx, snapshot)
@@ -169,16 +153,14 @@ func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) erro
 	return l.act(ctx, v, d)
 }
 
-// goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn.
-// All have it once more when something has changed without the cluster: a budget has begun, prices have moved.
+// goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn. Once
+// all have (Decision.Next is 0), they have it again when something changes: the cluster, or else a budget has begun, prices have moved.
 func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
-	turned := l.turned
-	l.turned = d.Next == 0
-	switch {
+	switch last := l.Found(); {
 	case d.Next > l.Options.Start:
 		l.Options.Start, l.due = d.Next, began
-	case turned && l.turned && l.Options.Start > 0 && !d.Repeated:
-		l.Options.Start, l.turned, l.due = 0, false, began
+	case d.Next == 0 && l.Options.Start > 0 && !d.Repeated && last != nil && last.Next == 0:
+		l.Options.Start, l.due = 0, began
 	}
 }
 
@@ -188,9 +170,7 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	moves := l.governed(d.Moves, now)
 	confirmed, wait, dropped := l.confirmation.Observe(moves, now)
 	found := l.stood(d, now)
-	l.mu.Lock()
-	l.found = found
-	l.mu.Unlock()
+	l.found.Store(found)
 	if l.Decided != nil {
 		l.Decided(found)
 	}
@@ -226,17 +206,12 @@ func (l *Loop) stood(d *disrupt.Decision, now time.Time) *disrupt.Decision {
 // governed are the moves that the breaker lets happen now.
 func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 	until, why, open := l.Breaker.Open(now)
-	l.Metrics.Disruption.Breaker.Set(0)
 	if !open || l.without("breaker") {
+		l.Metrics.Disruption.Breaker.Set(0)
 		return moves
 	}
 	l.Metrics.Disruption.Breaker.Set(1)
-	var out []disrupt.Move
-	for i := range moves {
-		if moves[i].Cause == disrupt.Empty {
-			out = append(out, moves[i])
-		}
-	}
+	out := slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return m.Cause != disrupt.Empty })
 	if len(out) < len(moves) {
 		l.Log.Debug("consolidation that moves pods is held", "until", until, "why", why)
 	}
@@ -260,7 +235,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, command
 	})
 	for i, why := range refused {
 		if why != nil {
-			l.reporter.refused(v, commands[i], why)
+			l.reporter.rejected(v, commands[i].Nodes[0].Node, commands[i].Kind, why.Error())
 		}
 	}
 	return err

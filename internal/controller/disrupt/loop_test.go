@@ -43,8 +43,9 @@ func (h *testCluster) run(edit ...func(*Loop)) *Loop {
 	}
 	pool := intake.Pool(h.pool, &awsv1.EC2NodeClass{}, []*catalog.Type{offers("tiny", 2000), offers("small", 4000)})
 	var prices cluster.Pricer
+	h.Recorder = obs.NewRecorder(h.events, 2*time.Minute, time.Now)
 	l := &Loop{
-		Client: h.api, Queue: h.Queue, State: h.cache, Recorder: obs.NewRecorder(h.events, 2*time.Minute, time.Now), Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{},
+		Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{},
 		Problem: func(_ context.Context, s *cluster.Snapshot, _ int) *pack.Problem {
 			pools := []*cluster.Pool{pool}
 			return &pack.Problem{Now: time.Now(), Generation: s.Generation, Nodes: prices.Apply(s.Nodes, pools), Pending: s.Pending, Pools: pools, Options: pack.Options{WellKnown: apply.WellKnownLabels()}}
@@ -248,21 +249,24 @@ func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
 		repeated    bool
 		want        int
 		atOnce      bool
-		turned      bool
 	}{
 		"some have not had their turn":       {start: 0, next: 7, want: 7, atOnce: true},
 		"nor after the next":                 {start: 7, next: 15, want: 15, atOnce: true},
-		"all have":                           {start: 15, next: 0, want: 15, turned: true},
-		"all have, and nothing has changed":  {start: 15, next: 0, before: true, repeated: true, want: 15, turned: true},
+		"all have":                           {start: 15, next: 0, want: 15},
+		"all have, and nothing has changed":  {start: 15, next: 0, before: true, repeated: true, want: 15},
 		"all have, and a budget has begun":   {start: 15, next: 0, before: true, want: 0, atOnce: true},
 		"a set was found, and is confirmed":  {start: 7, next: 7, want: 7},
-		"a set was found from the beginning": {start: 0, next: 0, want: 0, turned: true},
+		"a set was found from the beginning": {start: 0, next: 0, want: 0},
 	} {
 		later := now.Add(safety)
-		l := &Loop{Options: disrupt.Options{Start: c.start}, turned: c.before, due: later}
+		l := &Loop{Options: disrupt.Options{Start: c.start}, due: later}
+		l.found.Store(&disrupt.Decision{Next: c.start})
+		if c.before {
+			l.found.Store(&disrupt.Decision{})
+		}
 		l.goOn(&disrupt.Decision{Next: c.next, Repeated: c.repeated}, now)
-		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce || l.turned != c.turned {
-			t.Errorf("%s: goes on from %d, at once %v, all turned %v", name, l.Options.Start, l.due.Equal(now), l.turned)
+		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce {
+			t.Errorf("%s: goes on from %d, at once %v", name, l.Options.Start, l.due.Equal(now))
 		}
 	}
 }

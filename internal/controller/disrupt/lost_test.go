@@ -36,7 +36,7 @@ func TestACommandIsTakenBackWhenItsPlacesAreLost(t *testing.T) {
 				g, stays := h.instance("c1"), h.instance("c2")
 				c := h.replace(g, h.bind("p", g.Node))
 				c.Placements = []plan.Placement{{Node: stays.Node, Pods: []cluster.PodRef{h.bind("p2", g.Node)}}}
-				if _, err := h.Start(t.Context(), c); err != nil {
+				if err := h.Start(t.Context(), c); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
@@ -68,7 +68,7 @@ func TestWhatAFormerLeaderDecidedLongAgoIsTakenBack(t *testing.T) {
 				h := newTestCluster(t)
 				g := h.instance("c1")
 				ctx, cancel := context.WithCancel(t.Context())
-				if _, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
+				if err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
 				}
 				h.end()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -68,19 +67,12 @@ func (q *Queue) mark(ctx context.Context, f *execution, g Going) error {
 			// With the time, so that the drain does not wait once more until the scheduler has seen it.
 			taint := karpv1.DisruptedNoScheduleTaint()
 			taint.TimeAdded = new(metav1.NewTime(q.Clock.Now()))
-			node.Spec.Taints = append(slices.Clone(node.Spec.Taints), taint)
+			node.Spec.Taints = append(node.Spec.Taints, taint)
 		}
-		text, err := json.Marshal(own)
-		if err != nil {
-			return err
+		text, _ := json.Marshal(own) // none of it can fail
+		for key, value := range map[string]string{intake.DisruptingAnnotation: string(f.Cause), index.CommandAnnotation: f.ID, orderAnnotation: string(text)} {
+			metav1.SetMetaDataAnnotation(&node.ObjectMeta, key, value)
 		}
-		node.Annotations = maps.Clone(node.Annotations)
-		if node.Annotations == nil {
-			node.Annotations = map[string]string{}
-		}
-		node.Annotations[intake.DisruptingAnnotation] = string(f.Cause)
-		node.Annotations[index.CommandAnnotation] = f.ID
-		node.Annotations[orderAnnotation] = string(text)
 		return nil
 	})
 	if err != nil {
@@ -126,27 +118,21 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 	}
 	// The cache may not have seen the mark yet, and would have it that there is nothing to take off.
 	err := q.editNode(ctx, q.APIReader, g.Node, func(node *corev1.Node) error {
-		switch leaving := intake.Leaving(node); {
+		leaving := intake.Leaving(node)
+		switch {
 		case !node.DeletionTimestamp.IsZero(), leaving && node.Annotations[index.CommandAnnotation] != id:
 			return errOtherMark
 		case !leaving && id != "":
 			return errGone // the mark is off already
-		case leaving:
-			o, ok := readOrder(node)
-			if ok && o.ForeignTaint {
-				if err := q.unmarkClaim(ctx, g); err != nil {
-					return err
-				}
-			}
-			node.Annotations = maps.Clone(node.Annotations)
-			for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
-				delete(node.Annotations, key)
-			}
-			if ok && o.ForeignTaint {
-				return nil
-			}
 		}
-		node.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), isOurTaint)
+		if o, ok := readOrder(node); !leaving || !ok || !o.ForeignTaint {
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isOurTaint)
+		} else if err := q.unmarkClaim(ctx, g); err != nil {
+			return err
+		}
+		for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
+			delete(node.Annotations, key)
+		}
 		return nil
 	})
 	switch {

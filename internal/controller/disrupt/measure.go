@@ -36,11 +36,9 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 	}
 	kept, blocked := map[string]int{}, map[string]float64{}
 	for i := range d.Kept {
-		if k := &d.Kept[i]; len(k.Reasons) > 0 {
-			code := string(k.Reasons[0].Code)
-			kept[code]++
-			blocked[code] += float64(k.Saves) / 1e6
-		}
+		code := string(d.Kept[i].Reasons[0].Code)
+		kept[code]++
+		blocked[code] += float64(d.Kept[i].Saves) / 1e6
 	}
 	l.Metrics.Replace(m.Kept, func(set func(float64, ...string)) {
 		for code, n := range kept {
@@ -75,13 +73,12 @@ func (q *Queue) begun(f *execution) {
 	m.Decisions.WithLabelValues(f.decision(), reason, f.Kind).Inc()
 	pools := map[string]bool{}
 	for _, g := range f.Nodes {
-		if pools[g.Pool] {
-			continue
-		}
 		pools[g.Pool] = true
-		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, g.Pool).Inc()
+	}
+	for pool := range pools {
+		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, pool).Inc()
 		if f.Policy != "" {
-			m.Moves.WithLabelValues(f.decision(), g.Pool, string(f.Policy)).Inc()
+			m.Moves.WithLabelValues(f.decision(), pool, string(f.Policy)).Inc()
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/story"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
@@ -65,10 +66,7 @@ func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, name := range m.Nodes {
 		for _, p := range v.nodes[name].Pods {
-			if p.Daemon || p.Mirror || p.Terminating {
-				continue
-			}
-			if pod := l.State.Pod(p.PodRef); pod != nil {
+			if pod := l.State.Pod(p.PodRef); pod != nil && pack.Movable(p) {
 				out = append(out, pod)
 			}
 		}
@@ -88,32 +86,21 @@ func (l *Loop) sound(about string, d *disrupt.Decision, moves []disrupt.Move, wr
 // blamed reports whether a violation is about the move, or may be: one that names neither a node nor a pod of any move is
 // about all.
 func blamed(m *disrupt.Move, violations []verify.Violation) bool {
-	names := map[string]bool{}
-	for _, n := range m.Nodes {
-		names[n] = true
-	}
+	names := slices.Clone(m.Nodes)
 	for _, pl := range m.Placements {
-		names[pl.Node] = true
+		names = append(names, pl.Node)
 		for _, ref := range pl.Pods {
-			names[ref.String()] = true
+			names = append(names, ref.String())
 		}
 	}
 	for i := range m.NewNodes {
 		for _, ref := range m.NewNodes[i].Pods {
-			names[ref.String()] = true
+			names = append(names, ref.String())
 		}
 	}
-	for _, v := range violations {
-		if names[v.Where] || general(v.Where) {
-			return true
-		}
-		for n := range names {
-			if strings.Contains(v.Where, n) || strings.Contains(v.Detail, n) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(violations, func(v verify.Violation) bool {
+		return general(v.Where) || slices.ContainsFunc(names, func(n string) bool { return strings.Contains(v.Where, n) || strings.Contains(v.Detail, n) })
+	})
 }
 
 // general reports whether a violation's place is none that a move has to itself.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -72,7 +73,7 @@ type Queue struct {
 	mu         sync.Mutex
 	ctx        context.Context       // of Run; nil while nothing may be started
 	executions map[string]*execution // by claim
-	awaited    map[string]*execution // by claim of a replacement
+	awaited    map[string]bool       // claims of replacements
 	wait       guard.Group
 }
 
@@ -98,23 +99,17 @@ type execution struct {
 	span *trace.Span // of its begin; nil where that is another process's
 }
 
-// UnderWay are the commands that have been begun and are not over, the oldest first: their cause, all nodes that they began with,
-// what comes in their place, and why.
+// UnderWay are the commands that have been begun and are not over, the oldest first: their ID, their cause, all nodes that they began
+// with, what comes in their place, and why.
 func (q *Queue) UnderWay() []Command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var found []*execution
-	for _, x := range q.executions {
-		if !slices.Contains(found, x) {
-			found = append(found, x)
-		}
-	}
-	slices.SortFunc(found, func(a, b *execution) int {
+	byAge := slices.SortedFunc(maps.Values(q.executions), func(a, b *execution) int {
 		return cmp.Or(a.order.Begun.Compare(b.order.Begun), strings.Compare(a.ID, b.ID))
 	})
-	out := make([]Command, len(found))
-	for i, x := range found {
-		out[i] = Command{Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency}
+	var out []Command
+	for _, x := range slices.Compact(byAge) { // each is there once for each of its nodes
+		out = append(out, Command{ID: x.ID, Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency})
 	}
 	return out
 }
@@ -169,35 +164,31 @@ func (q *Queue) Busy(claim string) bool {
 func (q *Queue) Awaited(claim string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.awaited[claim] != nil
+	return q.awaited[claim]
 }
 
 // await notes the replacements of a command.
 func (q *Queue) await(f *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.awaited == nil {
-		q.awaited = map[string]*execution{}
-	}
 	for _, name := range f.claims {
-		q.awaited[name] = f
+		q.awaited[name] = true
 	}
 }
 
-// Start begins a command: its nodes are marked and its replacements launched when it returns its name, which claims of
-// replacements bear (index.CommandAnnotation); the rest goes on by itself. When it returns an error, nothing was begun, or
-// what was is being taken back.
+// Start begins a command: its nodes are marked and its replacements launched when it returns; the rest goes on by itself. When it
+// returns an error, nothing was begun, or what was is being taken back.
 //
 // Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.
-func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
+func (q *Queue) Start(ctx context.Context, c Command) error {
 	if len(c.Nodes) == 0 {
-		return "", fmt.Errorf("disruption %q: no nodes", c.Why)
+		return fmt.Errorf("disruption %q: no nodes", c.Why)
 	}
 	c.ID = cmp.Or(c.ID, story.NewID())
-	f := &execution{Command: c, all: slices.Clone(c.Nodes)}
+	f := &execution{Command: c, all: slices.Clone(c.Nodes), moves: map[string]int{}}
 	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
 	if err := q.admit(f); err != nil {
-		return "", err
+		return err
 	}
 	short, cancel := context.WithTimeout(ctx, beginWithin)
 	defer cancel()
@@ -208,16 +199,20 @@ func (q *Queue) Start(ctx context.Context, c Command) (id string, err error) {
 	f.order.Traceparent = span.Traceparent()
 	if err := q.begin(short, f); err != nil {
 		span.Fail(err)
-		f.moot = moot(err)
-		q.abandon(short, f, err.Error())
+		f.moot, f.failed = moot(err), err.Error()
+		if short.Err() == nil && q.undo(short, f) == nil {
+			q.finish(f)
+		} else {
+			q.execute(f) // takes it back as soon as that can be done
+		}
 		if f.moot && !f.said { // else its begin is in the log, and so is that it was taken back
 			q.Log.Info("a disruption was not begun: the cluster has changed", "what", c.String(), "why", err)
 		}
-		return "", fmt.Errorf("disruption %s: %w", f.ID, err)
+		return fmt.Errorf("disruption %s: %w", f.ID, err)
 	}
 	q.begun(f)
 	q.execute(f)
-	return f.ID, nil
+	return nil
 }
 
 // admit enters a command unless one of its nodes is part of another.
@@ -243,27 +238,20 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 		return err
 	}
 	marking, span := q.Trace.Start(ctx, "disruption.mark")
-	errs := q.each(f.Nodes, func(g Going) error { return q.mark(marking, f, g) })
-	span.Fail(errors.Join(errs...))
+	errs := each(q, f.Nodes, func(g Going) error { return q.mark(marking, f, g) })
+	err := errors.Join(errs...)
+	span.Fail(err)
 	span.End()
-	var marked []Going
-	for i, err := range errs {
-		if err == nil {
-			marked = append(marked, f.Nodes[i])
-		}
+	if !f.apart() && err != nil || !slices.Contains(errs, nil) {
+		return err
 	}
-	if len(marked) < len(f.Nodes) {
-		if err := errors.Join(errs...); !f.apart() || len(marked) == 0 {
-			return err
+	// Empty nodes do not need each other: the others go.
+	for i, g := range slices.Clone(f.Nodes) {
+		if errs[i] == nil {
+			continue
 		}
-		// Empty nodes do not need each other: the others go.
-		for i, g := range slices.Clone(f.Nodes) {
-			if errs[i] == nil {
-				continue
-			}
-			if err := q.release(ctx, f, g, errs[i].Error()); err != nil {
-				return err
-			}
+		if err := q.release(ctx, f, g, errs[i].Error()); err != nil {
+			return err
 		}
 	}
 	// Said before its replacements are, so that the log has them in the order in which they came.
@@ -284,10 +272,9 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	span.End()
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
-		if c.Unsure {
-			continue
+		if !c.Unsure {
+			q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 		}
-		q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 	}
 	q.await(f)
 	if err != nil {
@@ -306,13 +293,13 @@ func (f *execution) apart() bool {
 	return f.Cause == karpv1.DisruptionReasonEmpty && len(f.claims) == 0 && f.order.Replacements == 0
 }
 
-// each calls do for all nodes, so many at a time.
-func (q *Queue) each(nodes []Going, do func(Going) error) []error {
-	errs := make([]error, len(nodes))
+// each calls do for all nodes or claims, so many at a time.
+func each[T any](q *Queue, what []T, do func(T) error) []error {
+	errs := make([]error, len(what))
 	all := guard.Group{Limit: atOnce}
-	for i, g := range nodes {
+	for i, one := range what {
 		all.Go("disruption.queue", func() error {
-			errs[i] = q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(g) })
+			errs[i] = q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(one) })
 			return nil
 		})
 	}
@@ -320,24 +307,10 @@ func (q *Queue) each(nodes []Going, do func(Going) error) []error {
 	return errs
 }
 
-// abandon takes back a command that has not got under way, now or, if that fails, as soon as it can be done.
-func (q *Queue) abandon(ctx context.Context, f *execution, why string) {
-	f.failed = why
-	if ctx.Err() == nil && q.undo(ctx, f) == nil {
-		q.finish(f)
-		return
-	}
-	q.execute(f)
-}
-
 // finish ends a command: its nodes may be part of another.
 func (q *Queue) finish(f *execution) {
 	q.mu.Lock()
-	for claim, other := range q.executions {
-		if other == f {
-			delete(q.executions, claim)
-		}
-	}
+	maps.DeleteFunc(q.executions, func(_ string, other *execution) bool { return other == f })
 	for _, name := range f.claims {
 		delete(q.awaited, name)
 	}
@@ -349,7 +322,7 @@ func (q *Queue) finish(f *execution) {
 	}
 }
 
-// execute carries the command on until it ends or this process does.
+// execute carries the command on until it ends or this process does, which leaves it to the next leader.
 func (q *Queue) execute(f *execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -360,7 +333,6 @@ func (q *Queue) execute(f *execution) {
 	q.Metrics.Disruption.InFlight.Inc()
 	q.wait.Go("disruption.queue", func() error {
 		defer q.Metrics.Disruption.InFlight.Dec()
-		defer q.finish(f)
 		pause := again
 		for {
 			after, done := look, false
@@ -368,15 +340,15 @@ func (q *Queue) execute(f *execution) {
 				after, done, err = q.step(ctx, f)
 				return err
 			})
-			if err != nil && ctx.Err() == nil {
+			switch {
+			case err == nil && done:
+				q.finish(f)
+				return nil
+			case err == nil:
+				pause = again
+			case ctx.Err() == nil:
 				q.Log.Error("carrying out a disruption failed; it is tried again", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "error", err, "retry_in", pause)
 				after, pause = pause, min(2*pause, mostAgain)
-			}
-			if err == nil {
-				pause = again
-			}
-			if done && err == nil {
-				return nil
 			}
 			select {
 			case <-ctx.Done():
@@ -385,8 +357,4 @@ func (q *Queue) execute(f *execution) {
 			}
 		}
 	})
-}
-
-func (q *Queue) tell(g Going, eventType, reason, message string) {
-	tell(q.Client, q.Recorder, g.Node, g.Claim, eventType, reason, message)
 }

@@ -171,7 +171,7 @@ func (h *testCluster) instance(name string, edit ...func(*corev1.Node)) Going {
 	}
 	h.cache.SetClaim(claim)
 	h.cache.SetNode(node)
-	return Going{Node: node.Name, Claim: name, Pool: "default", InstanceType: "small", Zone: "a", CapacityType: "on-demand"}
+	return Going{Node: node.Name, Claim: name, Pool: "default", InstanceType: "small", CapacityType: "on-demand"}
 }
 
 // bind adds a pod that runs on a node.
@@ -267,7 +267,7 @@ func TestAnEmptyNodeGoesAfterASecondLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		g, late := h.instance("c1"), h.instance("c2")
-		if _, err := h.Start(t.Context(), emptyNodes(g, late)); err != nil {
+		if err := h.Start(t.Context(), emptyNodes(g, late)); err != nil {
 			t.Fatal(err)
 		}
 		if !h.marked(g) || !h.marked(late) || h.deleting("c1") {
@@ -294,10 +294,10 @@ func TestANodeGoesWhenItsReplacementIsReady(t *testing.T) {
 		h := newTestCluster(t)
 		g := h.instance("c1")
 		pod := h.bind("p", g.Node)
-		if _, err := h.Start(t.Context(), h.replace(g, pod)); err != nil {
+		if err := h.Start(t.Context(), h.replace(g, pod)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.Start(t.Context(), h.replace(g, pod)); !errors.Is(err, ErrBusy) {
+		if err := h.Start(t.Context(), h.replace(g, pod)); !errors.Is(err, ErrBusy) {
 			t.Errorf("the same node again: %v", err)
 		}
 		launched := h.replacements()
@@ -357,7 +357,7 @@ func TestACommandIsTakenBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newTestCluster(t)
 				g := h.instance("c1")
-				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+				if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
 				}
 				launched := h.replacements()
@@ -365,6 +365,32 @@ func TestACommandIsTakenBack(t *testing.T) {
 				time.Sleep(2*look + Settle)
 				if h.deleting("c1") || h.marked(g) || h.Busy("c1") || !h.told("DisruptionUndone") {
 					t.Errorf("the node should stay, unmarked, and it should be said why: %v", h.node(g.Node).Annotations)
+				}
+				h.end()
+			})
+		})
+	}
+}
+
+// A pod that reaches an empty node keeps it, also one of another API group's DaemonSet, which is no daemon for the decision either.
+func TestAnEmptyNodeThatAPodReachesIsKept(t *testing.T) {
+	for owner, keeps := range map[metav1.OwnerReference]bool{
+		{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "a"}:                true,
+		{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet", Name: "a"}: true,
+		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "a"}:                 false,
+		{APIVersion: "v1", Kind: "Node", Name: "ip-10-0-0-1.ec2.internal"}:    false,
+	} {
+		t.Run(owner.APIVersion+" "+owner.Kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newTestCluster(t)
+				g := h.instance("c1")
+				if err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+					t.Fatal(err)
+				}
+				h.bind("p", g.Node, func(p *corev1.Pod) { p.OwnerReferences = []metav1.OwnerReference{owner} })
+				time.Sleep(2*look + Settle)
+				if h.deleting("c1") == keeps || keeps && (h.marked(g) || !h.told("DisruptionUndone")) {
+					t.Errorf("kept: %t", !h.deleting("c1"))
 				}
 				h.end()
 			})
@@ -388,7 +414,7 @@ func TestACommandWaitsTenMinutesInAll(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newTestCluster(t)
 				g := h.instance("c1")
-				if _, err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+				if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 					t.Fatal(err)
 				}
 				begun, launched := time.Now(), h.replacements()
@@ -426,7 +452,7 @@ func TestACommandIsTakenBackThoughTheCacheIsBehind(t *testing.T) {
 		c := h.replace(g, h.bind("p", g.Node))
 		c.NewNodes[0].Pool = "gone"
 		var refused *apply.RefusedError
-		if _, err := h.Start(t.Context(), c); !errors.As(err, &refused) {
+		if err := h.Start(t.Context(), c); !errors.As(err, &refused) {
 			t.Fatalf("want a refusal: %v", err)
 		}
 		if h.marked(g) || h.Busy(g.Claim) {
@@ -440,7 +466,7 @@ func TestATaintThatSomebodyElsePutThereStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		g := h.instance("c1", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{karpv1.DisruptedNoScheduleTaint()} })
-		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+		if err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
 		h.bind("p", g.Node)
@@ -492,7 +518,7 @@ func TestANewLeaderGoesOnOrTakesBack(t *testing.T) {
 						return err
 					})
 				}
-				_, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node)))
+				err := h.Start(ctx, h.replace(g, h.bind("p", g.Node)))
 				if (err == nil) != (tt.fail == nil) {
 					t.Fatal(err)
 				}
@@ -522,7 +548,7 @@ func TestWhatAnotherControllerTookBackIsNotGoneOnWith(t *testing.T) {
 		h := newTestCluster(t)
 		g := h.instance("c1")
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
+		if err := h.Start(ctx, h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
 		h.end()
@@ -576,7 +602,7 @@ func TestATaintSaysSinceWhenItIsThere(t *testing.T) {
 		h := newTestCluster(t)
 		g := h.instance("c1")
 		began := time.Now()
-		if _, err := h.Start(t.Context(), emptyNodes(g)); err != nil {
+		if err := h.Start(t.Context(), emptyNodes(g)); err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(h.node(g.Node).Spec.Taints, isOurTaint)

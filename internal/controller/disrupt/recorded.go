@@ -7,7 +7,7 @@ import "github.com/kerf-sh/kerf/internal/engine/disrupt"
 type Recorded func(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move, ids []string)
 
 func (r Recorded) of(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move, commands []Command) {
-	if r == nil {
+	if r == nil || len(begun) == 0 {
 		return
 	}
 	ids := make([]string, len(commands))

@@ -3,24 +3,19 @@ package disrupt
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/events"
-	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt/confirmation"
-	"github.com/kerf-sh/kerf/internal/state/cache"
 	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
@@ -33,15 +28,11 @@ const sayAgain = 15 * time.Minute
 //
 // Concurrency: none; each loop has its own.
 type reporter struct {
-	client   client.Reader
-	state    *cache.Cache
-	recorder record.EventRecorder
-	metrics  *obs.Metrics
-	clock    clock.PassiveClock
+	queue *Queue // by which it tells
 	// said is when sentences were said: one that is true every other time is no news.
 	said map[sentence]time.Time
 	// timed are the pods that were held for a time when it was last looked.
-	timed map[types.UID]cluster.PodRef
+	timed map[cluster.PodRef]bool
 	// stays limits sentences on nodes that stay, limit all others: what moves is told however many nodes stay.
 	stays, limit *rate.Limiter
 	// last is the node of which it was said last why it stays: the next decision is told from there on.
@@ -52,8 +43,8 @@ type reporter struct {
 // are the same.
 type sentence struct{ about, reason, gist string }
 
-func newReporter(c client.Reader, state *cache.Cache, recorder record.EventRecorder, metrics *obs.Metrics, clock clock.PassiveClock) *reporter {
-	return &reporter{client: c, state: state, recorder: recorder, metrics: metrics, clock: clock, said: map[sentence]time.Time{}, stays: rate.NewLimiter(5, 50), limit: rate.NewLimiter(5, 50)}
+func newReporter(q *Queue) *reporter {
+	return &reporter{queue: q, said: map[sentence]time.Time{}, stays: rate.NewLimiter(5, 50), limit: rate.NewLimiter(5, 50)}
 }
 
 // eventReason is the reason of the event that says why a node stays; "" for what needs no event: it passes by itself, or
@@ -71,13 +62,13 @@ func eventReason(code disrupt.Code) string {
 
 // about tells of what stays, of budgets that are used up, and of annotations that can't be read.
 func (t *reporter) about(v *view, d *disrupt.Decision) {
-	held := map[string]int{}
+	held := map[string]bool{} // pools whose budgets are used up
 	from := max(0, slices.IndexFunc(d.Kept, func(k disrupt.Kept) bool { return k.Node > t.last }))
 	for i := range d.Kept {
 		k := &d.Kept[(from+i)%len(d.Kept)]
 		for _, r := range k.Reasons {
 			if r.Code == disrupt.BudgetUsed {
-				held[v.nodes[k.Node].Pool]++
+				held[v.nodes[k.Node].Pool] = true
 			}
 			if reason := eventReason(r.Code); reason != "" {
 				t.node(v, k.Node, reason, "it stays", r)
@@ -88,21 +79,21 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 	for name, s := range v.spending {
 		switch pool := v.pools[name]; {
 		case s.Err != nil:
-			t.other(pool, pool.UID, corev1.EventTypeWarning, events.DisruptionBlocked, "budget", s.Err.Error())
-		case held[name] > 0:
-			t.other(pool, pool.UID, corev1.EventTypeNormal, events.DisruptionBlocked, "held",
+			t.other(pool, corev1.EventTypeWarning, events.DisruptionBlocked, "budget", s.Err.Error())
+		case held[name]:
+			t.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, "held",
 				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
 		}
 	}
 	for _, p := range v.standing.Invalid {
 		value := p.Annotations[karpv1.DoNotDisruptAnnotationKey]
-		t.other(p, p.UID, corev1.EventTypeWarning, events.InvalidDoNotDisruptAnnotation, value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
+		t.other(p, corev1.EventTypeWarning, events.InvalidDoNotDisruptAnnotation, value, fmt.Sprintf("%q is neither true nor a duration; it is ignored", value))
 	}
-	now := t.clock.Now()
+	now := t.queue.Clock.Now()
 	for _, p := range v.standing.Timed {
 		if held, until := intake.HeldUntil(p, now); held {
 			end := until.UTC().Format(time.RFC3339)
-			t.other(p, p.UID, corev1.EventTypeNormal, events.DoNotDisruptUntil, end, "its annotation keeps it and its node from disruption until "+end)
+			t.other(p, corev1.EventTypeNormal, events.DoNotDisruptUntil, end, "its annotation keeps it and its node from disruption until "+end)
 		}
 	}
 	t.elapsed(v.standing.Timed, now)
@@ -112,20 +103,20 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 // elapsed tells of pods that were held for a time when it was last looked, and are there and held no longer.
 func (t *reporter) elapsed(held []*corev1.Pod, now time.Time) {
 	before := t.timed
-	t.timed = make(map[types.UID]cluster.PodRef, len(held))
+	t.timed = make(map[cluster.PodRef]bool, len(held))
 	for _, p := range held {
-		t.timed[p.UID] = cluster.PodRef{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+		t.timed[intake.PodRef(p)] = true
 	}
-	for uid, ref := range before {
-		if _, still := t.timed[uid]; still {
+	for ref := range before {
+		if t.timed[ref] {
 			continue
 		}
-		p := t.state.Pod(ref)
+		p := t.queue.State.Pod(ref)
 		if p == nil || p.DeletionTimestamp != nil {
 			continue
 		}
 		if on, end := intake.HeldUntil(p, now); !on && !end.IsZero() {
-			t.other(p, uid, corev1.EventTypeNormal, events.DoNotDisruptGracePeriodElapsed, "elapsed", "the time of its annotation "+karpv1.DoNotDisruptAnnotationKey+" has passed: it and its node may be disrupted")
+			t.other(p, corev1.EventTypeNormal, events.DoNotDisruptGracePeriodElapsed, "elapsed", "the time of its annotation "+karpv1.DoNotDisruptAnnotationKey+" has passed: it and its node may be disrupted")
 		}
 	}
 }
@@ -152,20 +143,20 @@ func (t *reporter) approved(v *view, m *disrupt.Move) {
 		}
 		text := "the policy Balanced accepts a consolidation that saves " + v.problem.Cluster.Options.Currency.Amount(m.Saving) + "/h: " + m.Why
 		t.say(v, name, events.ConsolidationApproved, text)
-		t.other(pool, pool.UID, corev1.EventTypeNormal, events.ConsolidationApproved, text, text)
+		t.other(pool, corev1.EventTypeNormal, events.ConsolidationApproved, text, text)
 	}
 }
 
 // other says a sentence about a pool or a pod, unless it was said lately.
-func (t *reporter) other(o runtime.Object, uid types.UID, eventType, reason, gist, message string) {
-	if t.news(t.limit, sentence{string(uid), reason, gist}, 1) {
-		t.recorder.Event(o, eventType, reason, message)
+func (t *reporter) other(o client.Object, eventType, reason, gist, message string) {
+	if t.news(t.limit, sentence{string(o.GetUID()), reason, gist}, 1) {
+		t.queue.Recorder.Event(o, eventType, reason, message)
 	}
 }
 
 // news reports whether a sentence was not said lately and may be said now, by so many events; then it is taken to be said.
 func (t *reporter) news(limit *rate.Limiter, what sentence, events int) bool {
-	now := t.clock.Now()
+	now := t.queue.Clock.Now()
 	if last, ok := t.said[what]; ok && now.Sub(last) < sayAgain || !limit.AllowN(now, events) {
 		return false
 	}
@@ -175,12 +166,8 @@ func (t *reporter) news(limit *rate.Limiter, what sentence, events int) bool {
 
 // forget drops what may be said again.
 func (t *reporter) forget() {
-	now := t.clock.Now()
-	for what, last := range t.said {
-		if now.Sub(last) >= sayAgain {
-			delete(t.said, what)
-		}
-	}
+	now := t.queue.Clock.Now()
+	maps.DeleteFunc(t.said, func(_ sentence, last time.Time) bool { return now.Sub(last) >= sayAgain })
 }
 
 // node says why a node stays, on it and on its claim, unless it was said lately.
@@ -200,48 +187,35 @@ func (t *reporter) say(v *view, name, reason, message string) {
 
 func (t *reporter) both(v *view, name, reason, message string) {
 	if n := v.nodes[name]; n != nil {
-		tell(t.client, t.recorder, n.Name, n.Claim, corev1.EventTypeNormal, reason, message)
+		t.queue.tell(GoingNode(n), corev1.EventTypeNormal, reason, message)
 	}
 }
 
 // tell writes an event to a node and to its claim, as far as they are there.
-func tell(c client.Reader, recorder record.EventRecorder, node, claim, eventType, reason, message string) {
+func (q *Queue) tell(g Going, eventType, reason, message string) {
 	on := func(name string, o client.Object) {
-		if err := c.Get(context.Background(), client.ObjectKey{Name: name}, o); err == nil {
-			recorder.Event(o, eventType, reason, message)
+		if err := q.Client.Get(context.Background(), client.ObjectKey{Name: name}, o); err == nil {
+			q.Recorder.Event(o, eventType, reason, message)
 		}
 	}
-	on(node, &corev1.Node{})
-	on(claim, &karpv1.NodeClaim{})
+	on(g.Node, &corev1.Node{})
+	on(g.Claim, &karpv1.NodeClaim{})
 }
 
 // dropped tells of nodes that were to go and are not any more.
 func (t *reporter) dropped(v *view, d *disrupt.Decision, nodes []string) {
-	if len(nodes) == 0 {
-		return
-	}
-	why := map[string]string{}
-	for i := range d.Kept {
-		if k := &d.Kept[i]; len(k.Reasons) > 0 {
-			why[k.Node] = k.Reasons[0].Text()
-		}
-	}
 	for _, name := range nodes {
-		text, kept := why[name]
-		if n := v.nodes[name]; n == nil || n.Deleting || n.Leaving || !kept {
-			continue
-		}
-		t.metrics.Disruption.FailedValidations.WithLabelValues("single").Inc()
-		if t.limit.AllowN(t.clock.Now(), 2) {
-			t.both(v, name, events.ConsolidationRejected, "it was to go, and stays: "+text)
+		i := slices.IndexFunc(d.Kept, func(k disrupt.Kept) bool { return k.Node == name })
+		if n := v.nodes[name]; i >= 0 && n != nil && !n.Deleting && !n.Leaving {
+			t.rejected(v, name, "single", d.Kept[i].Reasons[0].Text())
 		}
 	}
 }
 
-// refused tells that a command could not be begun.
-func (t *reporter) refused(v *view, c Command, err error) {
-	t.metrics.Disruption.FailedValidations.WithLabelValues(c.Kind).Inc()
-	if t.limit.AllowN(t.clock.Now(), 2) {
-		t.both(v, c.Nodes[0].Node, events.ConsolidationRejected, fmt.Sprintf("it was to go, and stays: %v", err))
+// rejected tells why a node stays that was to go by a move of a kind, and counts it.
+func (t *reporter) rejected(v *view, name, kind, why string) {
+	t.queue.Metrics.Disruption.FailedValidations.WithLabelValues(kind).Inc()
+	if t.limit.AllowN(t.queue.Clock.Now(), 2) {
+		t.both(v, name, events.ConsolidationRejected, "it was to go, and stays: "+why)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/res"
 )
 
@@ -28,7 +29,7 @@ func (q *Queue) reserve(f *execution) {
 			coming = append(coming, n)
 		case slices.ContainsFunc(f.Nodes, func(g Going) bool { return g.Node == n.Name }):
 			for _, p := range n.Pods {
-				if p.Node == n.Name && !p.Daemon && !p.Mirror && !p.Terminating {
+				if p.Node == n.Name && pack.Movable(p) {
 					leave = append(leave, p)
 				}
 			}
@@ -41,10 +42,8 @@ func (q *Queue) reserve(f *execution) {
 	}
 	until := q.Clock.Now().Add(reservedFor)
 	for _, n := range coming {
-		used := n.Used.Clone()
-		if used == nil {
-			used = res.List{}
-		}
+		used := res.List{}
+		used.Add(n.Used)
 		var take []cluster.PodRef
 		leave = slices.DeleteFunc(leave, func(p *cluster.Pod) bool {
 			for k, v := range p.Class.Requests {

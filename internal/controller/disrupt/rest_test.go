@@ -130,7 +130,7 @@ func TestATaintOfSomebodyElseOutlivesALeader(t *testing.T) {
 			unmarked = unmarked || refused && node
 			return nil
 		})
-		if _, err := h.Start(t.Context(), command); err == nil {
+		if err := h.Start(t.Context(), command); err == nil {
 			t.Fatal("the command has begun")
 		}
 		h.end()

@@ -59,7 +59,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	f := found[id]
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
-		f = &execution{order: o, Command: Command{
+		f = &execution{order: o, moves: map[string]int{}, Command: Command{
 			ID: id, Cause: karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation]), Policy: o.Policy, Kind: o.Kind, Eventual: o.Eventual,
 			Why: "taken over from a former leader",
 		}}
@@ -70,7 +70,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	}
 	g := Going{
 		Node: node.Name, Claim: claim.Name, Pool: node.Labels[karpv1.NodePoolLabelKey], InstanceType: node.Labels[corev1.LabelInstanceTypeStable],
-		Zone: node.Labels[corev1.LabelTopologyZone], CapacityType: node.Labels[karpv1.CapacityTypeLabelKey],
+		CapacityType: node.Labels[karpv1.CapacityTypeLabelKey],
 	}
 	if f.failed == "" && !hasTaint(node) {
 		// The mark and the taint are written as one. Karpenter takes the taint off when it starts, and leaves the mark: since
@@ -84,7 +84,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 // takeOver lets commands be started, and goes on with those that were found.
 func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, replacements map[string][]string) {
 	q.mu.Lock()
-	q.ctx, q.executions = ctx, map[string]*execution{}
+	q.ctx, q.executions, q.awaited = ctx, map[string]*execution{}, map[string]bool{}
 	for _, f := range found {
 		for _, g := range f.Nodes {
 			q.executions[g.Claim] = f
@@ -93,8 +93,7 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 	q.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(found)) {
 		f := found[id]
-		f.claims = slices.Clone(replacements[id])
-		slices.Sort(f.claims)
+		f.claims = slices.Sorted(slices.Values(replacements[id]))
 		q.await(f)
 		switch {
 		case f.failed != "":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -18,10 +19,7 @@ func (q *Queue) sign(ctx context.Context, f *execution, claim *karpv1.NodeClaim)
 		return claim, nil
 	}
 	out := claim.DeepCopy()
-	if out.Annotations == nil {
-		out.Annotations = map[string]string{}
-	}
-	out.Annotations[story.EndedByAnnotation] = f.ID
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, story.EndedByAnnotation, f.ID)
 	delete(out.Annotations, story.TraceparentAnnotation)
 	if f.order.Traceparent != "" {
 		out.Annotations[story.TraceparentAnnotation] = f.order.Traceparent
@@ -34,9 +32,6 @@ func (q *Queue) sign(ctx context.Context, f *execution, claim *karpv1.NodeClaim)
 
 // describe sets the attributes of a command's span.
 func (f *execution) describe(span *trace.Span) {
-	if span == nil {
-		return
-	}
 	span.Text(trace.CommandID, f.ID)
 	span.Text(trace.Reason, string(f.Cause))
 	span.Int(trace.Nodes, len(f.Nodes))

@@ -1,6 +1,8 @@
 package disrupt
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -55,19 +57,14 @@ func (t *survival) see(nodes []*cluster.Node, awaited func(claim string) bool, n
 		if n.Claim == "" || !n.Launched {
 			continue // what can't be had is asked for again and again: nothing is paid for it
 		}
-		price := t.prices[n.Claim]
-		if price == 0 {
-			price = n.Price
-		}
+		price := cmp.Or(t.prices[n.Claim], n.Price)
 		prices[n.Claim] = price
 		if !n.Deleting && !awaited(n.Claim) {
 			bill += price
 		}
 	}
 	t.prices = prices
-	for len(t.moments) > 0 && now.Sub(t.moments[0].at) > memory {
-		t.moments = t.moments[1:]
-	}
+	t.moments = slices.DeleteFunc(t.moments, func(m moment) bool { return now.Sub(m.at) > memory })
 	t.moments = append(t.moments, moment{now, bill})
 	t.horizon = horizon(max(now.Sub(t.began), meanAge(nodes, now)))
 	t.reckon(bill, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,14 +63,7 @@ const stray = "replacement/"
 
 // underWay reports whether the command of an ID is.
 func (q *Queue) underWay(id string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, f := range q.executions {
-		if f.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.UnderWay(), func(c Command) bool { return c.ID == id })
 }
 
 // clear takes off what a node and its claim bear. Where the node says nothing of it, another controller, or an earlier release, had
@@ -94,8 +88,7 @@ func managed(claims *karpv1.NodeClaimList) map[string]*karpv1.NodeClaim {
 	return out
 }
 
-// forgotten reports whether a claim bears the reason of a disruption of which its node shows nothing.
+// forgotten reports whether a claim bears the reason of a disruption. Where its node bears no mark, the node shows nothing of it.
 func forgotten(node *corev1.Node, claim *karpv1.NodeClaim) bool {
-	return claim != nil && claim.DeletionTimestamp.IsZero() && node.DeletionTimestamp.IsZero() && !intake.Leaving(node) &&
-		claim.StatusConditions().Get(karpv1.ConditionTypeDisruptionReason).IsTrue()
+	return claim != nil && node.DeletionTimestamp.IsZero() && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
 }

@@ -41,7 +41,7 @@ func TestAMarkThatIsWrittenAfterTheTakeOverIsTakenOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.cache.SetNode(node)
-		if _, err := h.Start(t.Context(), h.replace(busy, h.bind("p", busy.Node))); err != nil {
+		if err := h.Start(t.Context(), h.replace(busy, h.bind("p", busy.Node))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(sweepEvery + time.Second)
@@ -71,7 +71,7 @@ func TestANodeThatCanNotBeWrittenToHoldsUpNoOther(t *testing.T) {
 		})
 		h.start()
 		time.Sleep(2 * look)
-		if _, err := h.Start(t.Context(), emptyNodes(other)); err != nil {
+		if err := h.Start(t.Context(), emptyNodes(other)); err != nil {
 			t.Errorf("another node can't go: %v", err)
 		}
 		h.failBy(nil)

@@ -23,32 +23,22 @@ func (q *Queue) startAll(ctx context.Context, loop string, commands []Command, b
 	var one sync.Mutex
 	for i, c := range commands {
 		all.Go(loop, func() error {
-			ok, why, err := q.try(ctx, loop, c)
-			if refused[i] = why; ok {
+			err := q.Metrics.Recover(q.Log, loop, func() error { return q.Start(ctx, c) })
+			var unmet *apply.RefusedError
+			switch {
+			case err == nil:
 				one.Lock()
 				defer one.Unlock()
 				begun(i)
+			case errors.As(err, &unmet), moot(err):
+				refused[i] = err // it is in the log
+			case !errors.Is(err, ErrNotRunning) && !errors.Is(err, ErrBusy):
+				return fmt.Errorf("starting %s: %w", c.String(), err)
 			}
-			return err
+			return nil
 		})
 	}
 	return refused, all.Wait()
-}
-
-// try is Start for a loop that decides anew in a moment. It reports whether the command was begun. That the cluster has changed
-// since the decision is in the log, and no error: refused says what has.
-func (q *Queue) try(ctx context.Context, loop string, c Command) (begun bool, refused, err error) {
-	err = q.Metrics.Recover(q.Log, loop, func() error { _, err := q.Start(ctx, c); return err })
-	var unmet *apply.RefusedError
-	switch {
-	case err == nil:
-		return true, nil, nil
-	case errors.Is(err, ErrNotRunning), errors.Is(err, ErrBusy):
-		return false, nil, nil
-	case errors.As(err, &unmet), moot(err):
-		return false, err, nil
-	}
-	return false, nil, fmt.Errorf("starting %s: %w", c.String(), err)
 }
 
 // moot reports whether a command could not begin because one of its nodes had gone, or was part of another one.

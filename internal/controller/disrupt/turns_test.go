@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -35,8 +34,8 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		h.bind("a", g.Node, func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: "owner", Controller: new(true)}}
 		})
-		l := &Loop{Client: h.api, Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
-		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+		l := &Loop{Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l.reporter = newReporter(l.Queue)
 		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
 		for _, n := range v.snapshot.Nodes {
 			v.nodes[n.Name] = n
@@ -63,8 +62,8 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		begun := time.Now()
-		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Client: h.api, Queue: h.Queue, State: h.cache, Recorder: h.events, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
-		l.reporter = newReporter(l.Client, l.State, l.Recorder, l.Metrics, l.Clock)
+		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l.reporter = newReporter(l.Queue)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
 		}
@@ -119,7 +118,7 @@ func TestWhatIsSaidOverAndOverTakesNoOthersTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes := fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}).Build()
-	talk := newReporter(nodes, cache.New(cache.Options{}), events, nil, now)
+	talk := newReporter(&Queue{Client: nodes, State: cache.New(cache.Options{}), Recorder: events, Clock: now})
 	for i := range 600 {
 		v.spending["default"].Used, v.spending["default"].Nodes = i, 1000 // the figures change all the time
 		talk.about(v, &disrupt.Decision{Kept: []disrupt.Kept{{Node: "n", Reasons: []disrupt.Reason{{Code: disrupt.BudgetUsed}, {Code: []disrupt.Code{disrupt.NotCheaper, disrupt.NotPaidBack}[i%2]}}}}})
@@ -163,7 +162,7 @@ func TestEachOfManyNodesIsTold(t *testing.T) {
 		nodes.WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		d.Kept = append(d.Kept, disrupt.Kept{Node: name, Reasons: []disrupt.Reason{{Code: disrupt.Other, Detail: name}}})
 	}
-	talk := newReporter(nodes.Build(), cache.New(cache.Options{}), events, obs.NewMetrics(prometheus.NewRegistry()), now)
+	talk := newReporter(&Queue{Client: nodes.Build(), State: cache.New(cache.Options{}), Recorder: events, Metrics: obs.NewMetrics(prometheus.NewRegistry()), Clock: now})
 	told := map[string]bool{}
 	said := func() (out int) {
 		for len(events.Events) > 0 {
@@ -186,11 +185,13 @@ func TestEachOfManyNodesIsTold(t *testing.T) {
 	talk.about(v, d)
 	said()
 	for what, tell := range map[string]func(){
-		"a node that is to go":           func() { talk.candidates(v, []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"n2999"}}}) },
-		"a node that is not any more":    func() { talk.dropped(v, d, []string{"n2999"}) },
-		"a command that can't be begun":  func() { talk.refused(v, Command{Nodes: []Going{{Node: "n2999"}}}, errors.New("no")) },
-		"a command that has begun":       func() { talk.approved(v, &disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"n2999"}}) },
-		"a pod whose annotation is read": func() { talk.other(&corev1.Pod{}, "p", "Normal", "DoNotDisruptUntil", "", "") },
+		"a node that is to go":          func() { talk.candidates(v, []disrupt.Move{{Cause: disrupt.Underutilized, Nodes: []string{"n2999"}}}) },
+		"a node that is not any more":   func() { talk.dropped(v, d, []string{"n2999"}) },
+		"a command that can't be begun": func() { talk.rejected(v, "n2999", "single", "no") },
+		"a command that has begun":      func() { talk.approved(v, &disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{"n2999"}}) },
+		"a pod whose annotation is read": func() {
+			talk.other(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p"}}, "Normal", "DoNotDisruptUntil", "", "")
+		},
 	} {
 		if tell(); said() == 0 {
 			t.Errorf("%s is not told, because many stay", what)

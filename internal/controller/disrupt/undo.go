@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	if err := q.unhold(ctx, f); err != nil { // before the marks go: nobody would know of it without them
 		return fmt.Errorf("taking back a disruption: %w", err)
 	}
-	errs := q.each(f.Nodes, func(g Going) error { return q.unmark(ctx, f.ID, g) })
+	errs := each(q, f.Nodes, func(g Going) error { return q.unmark(ctx, f.ID, g) })
 	for _, name := range f.claims {
 		errs = append(errs, q.giveBack(ctx, name))
 	}
@@ -66,12 +67,7 @@ func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) 
 	q.tell(g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
 	q.Log.Info("kept a node that was to go", "command-id", f.ID, "reason", f.Cause, "node", g.Node, "why", why)
-	for i := range f.Nodes {
-		if f.Nodes[i] == g {
-			f.Nodes = append(f.Nodes[:i:i], f.Nodes[i+1:]...)
-			break
-		}
-	}
+	f.Nodes = slices.DeleteFunc(slices.Clone(f.Nodes), func(n Going) bool { return n == g })
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.executions, g.Claim)

@@ -25,7 +25,7 @@ type Spending struct {
 }
 
 // Spend counts the budgets of pools, by pool. Busy reports whether a claim's node is part of a command that the snapshot
-// does not show yet; it may be nil.
+// does not show yet.
 func Spend(pools []*karpv1.NodePool, nodes []*cluster.Node, busy func(claim string) bool, now time.Time) map[string]*Spending {
 	out := make(map[string]*Spending, len(pools))
 	for _, p := range pools {
@@ -37,7 +37,7 @@ func Spend(pools []*karpv1.NodePool, nodes []*cluster.Node, busy func(claim stri
 			continue
 		}
 		s.Nodes++
-		if budget.Uses(n) || busy != nil && busy(n.Claim) {
+		if budget.Uses(n) || busy(n.Claim) {
 			s.Used++
 		}
 	}

@@ -34,7 +34,7 @@ func TestWhatIsNotThereCountsAgainstEveryBudget(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	got = Spend([]*karpv1.NodePool{pool}, nodes[:3], nil, time.Unix(0, 0))
+	got = Spend([]*karpv1.NodePool{pool}, nodes[:3], func(string) bool { return false }, time.Unix(0, 0))
 	if diff := cmp.Diff(map[karpv1.DisruptionReason]int{"Empty": 1, "Underutilized": 1, "Drifted": 0}, got["p"].Left); diff != "" {
 		t.Errorf("one of three nodes is not ready, and two may be missing:\n%s", diff)
 	}

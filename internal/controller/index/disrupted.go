@@ -2,14 +2,13 @@ package index
 
 import (
 	"context"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/state/intake"
 )
 
 // Disrupted counts a claim that was made to go for a reason that is not consolidation's or drift's, and the pods that have
@@ -27,8 +26,7 @@ func Disrupted(ctx context.Context, c client.Reader, m *obs.Metrics, claim *karp
 	n := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		own := slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" || o.Kind == "Node" })
-		if !own && p.DeletionTimestamp.IsZero() && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if p.DeletionTimestamp.IsZero() && intake.IsActive(p) && !intake.IsDaemon(p) && !intake.IsMirror(p) {
 			n++
 		}
 	}

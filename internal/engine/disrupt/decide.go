@@ -75,13 +75,8 @@ func (s *search) disturbed() int64 {
 
 // before is what all managed nodes cost.
 func (s *search) before() catalog.MicroUSD {
-	sum := catalog.MicroUSD(0)
-	for _, n := range s.nodes {
-		if n != nil {
-			sum += n.price
-		}
-	}
-	return sum
+	price, _ := total(s.managed())
+	return price
 }
 
 // decision is the moves, and for each of the nodes that stays why.
@@ -116,13 +111,12 @@ func (s *search) decision(nodes []*nodeState) *Decision {
 
 // kept is the node with what was found about it; without reasons if nothing was.
 func (n *nodeState) kept() Kept {
-	k := Kept{Node: n.src.Name, Reasons: n.blocks, Saves: n.saves}
+	k := Kept{Node: n.src.Name, Reasons: slices.Clip(n.blocks), Saves: n.saves}
 	switch {
 	case n.target:
-		k.Reasons = append(slices.Clone(k.Reasons), Reason{Code: TakesPods})
-		k.Saves = 0
+		k.Reasons, k.Saves = append(k.Reasons, Reason{Code: TakesPods}), 0
 	case n.reason.Code != "":
-		k.Reasons = append(slices.Clone(k.Reasons), n.reason)
+		k.Reasons = append(k.Reasons, n.reason)
 	}
 	return k
 }

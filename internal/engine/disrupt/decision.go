@@ -128,13 +128,11 @@ func (d *Decision) String() string {
 		}
 	}
 	for _, k := range d.Kept {
-		fmt.Fprintf(&b, "keep %s:", k.Node)
-		for i, r := range k.Reasons {
-			if i > 0 {
-				b.WriteString(";")
-			}
-			b.WriteString(" " + r.Text())
+		var texts []string
+		for _, r := range k.Reasons {
+			texts = append(texts, r.Text())
 		}
+		fmt.Fprintf(&b, "keep %s: %s", k.Node, strings.Join(texts, "; "))
 		if k.Saves > 0 {
 			fmt.Fprintf(&b, "; letting it go would save %s/h", d.Currency.Amount(k.Saves))
 		}

@@ -16,6 +16,8 @@ import (
 // Nodes, pods, classes and types are taken to be the same when their pointers are; nobody may change what they point to,
 // nor the lists of a problem.
 //
+// The zero Engine knows nothing yet.
+//
 // Concurrency: safe; problems are decided one at a time.
 type Engine struct {
 	mu        sync.Mutex
@@ -26,14 +28,10 @@ type Engine struct {
 // decided is a problem with the answer to it.
 type decided struct {
 	problem  Problem
-	cluster  pack.Problem
 	decision *Decision
 	// underutilizedTargets are the nodes whose Soon counts for moves (Move.Onto).
 	underutilizedTargets map[string]bool
 }
-
-// NewEngine returns an engine that knows nothing yet.
-func NewEngine() *Engine { return &Engine{} }
 
 // Decide is the function Decide. Nobody may change what it returns.
 //
@@ -51,15 +49,15 @@ func (e *Engine) Decide(p *Problem) *Decision {
 	e.questions.Forget() // what a panic left
 	d, s := decide(p, &e.questions)
 	defer e.questions.Release()
-	e.last = &decided{*p, *p.Cluster, d, s.underutilizedTargets(d)}
-	e.last.problem.Nodes = slices.Clone(p.Nodes)
+	e.last = &decided{*p, d, s.underutilizedTargets(d)}
+	e.last.problem.Cluster, e.last.problem.Nodes = new(*p.Cluster), slices.Clone(p.Nodes)
 	return d
 }
 
 // again is the decision in the words of p, if p differs from the problem in nothing that counts; otherwise it is nil.
 func (x *decided) again(p *Problem) *Decision {
 	if x == nil || !slices.EqualFunc(x.problem.Nodes, p.Nodes, x.sameNode) || !reflect.DeepEqual(x.problem.Pools, p.Pools) ||
-		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !reflect.DeepEqual(x.problem.Options, p.Options) || !pack.SameQuestions(&x.cluster, p.Cluster) {
+		!maps.Equal(x.problem.DeletionCosts, p.DeletionCosts) || !reflect.DeepEqual(x.problem.Options, p.Options) || !pack.SameQuestions(x.problem.Cluster, p.Cluster) {
 		return nil
 	}
 	d := *x.decision

@@ -89,7 +89,7 @@ func TestEngineDecidesLikeDecide(t *testing.T) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		e := disrupt.NewEngine()
+		e := new(disrupt.Engine)
 		e.Decide(p)
 		for range 6 {
 			name := rapid.SampledFrom(names).Draw(t, "change")
@@ -191,7 +191,7 @@ func TestNoFieldOfAProblemIsForgotten(t *testing.T) {
 			}
 			name := part + "." + fields.Field(i).Name
 			t.Run(name, func(t *testing.T) {
-				e := disrupt.NewEngine()
+				e := new(disrupt.Engine)
 				e.Decide(start)
 				p := copied(start)
 				field := func(p *disrupt.Problem) reflect.Value { return reflect.ValueOf(of(p)).Elem().Field(i) }
@@ -218,7 +218,7 @@ func TestNoFieldOfAProblemIsForgotten(t *testing.T) {
 
 func TestAnUnchangedClusterIsNotLookedAtAgain(t *testing.T) {
 	p := anyway(fragmented(t, scenario.Fragmentation{Nodes: 40, Pods: 10, Percent: 30, Seed: 1}))
-	e := disrupt.NewEngine()
+	e := new(disrupt.Engine)
 	first := testing.AllocsPerRun(1, func() { disrupt.Decide(p) })
 	e.Decide(p)
 	for _, name := range []string{"nothing", "a newer generation", "time goes by", "a block is reworded", "time until a block goes passes"} {
@@ -236,7 +236,7 @@ func TestAnUnchangedClusterIsNotLookedAtAgain(t *testing.T) {
 
 func BenchmarkUnchanged(b *testing.B) {
 	c := fragmented(b, scenario.Fragmentation{Nodes: 2000, Pods: 15, Percent: 30, Topology: true, Seed: 1})
-	e := disrupt.NewEngine()
+	e := new(disrupt.Engine)
 	e.Decide(anyway(c))
 	b.ReportAllocs()
 	for b.Loop() {

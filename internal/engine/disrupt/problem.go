@@ -7,6 +7,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -93,30 +94,19 @@ type Options struct {
 	// Survival is how much of a saving is likely to be left after a time, by what became of savings before; the rest is launched
 	// again. Later ones are no more; nil: all of it.
 	Survival []Survival `json:"survival,omitempty"`
-	// Work limits how much is tried, in units of about one node looked at (0: DefaultWork). What was not looked at when it
-	// ended is said.
+	// Work limits how much is tried, in units of about one node looked at (0: two billion, enough for every node of some ten
+	// thousand). What was not looked at when it ended is said.
 	Work int64 `json:"work,omitempty"`
 	// Start is how many nodes are passed over as the first of a set, in every order in which sets are grown: Decision.Next
 	// of the last decision, and 0 once a move was made. Every start comes to its turn so.
 	Start int `json:"start,omitempty"`
 }
 
-// DefaultWork is enough for every node of some ten thousand.
-const DefaultWork = 2_000_000_000
+func (o Options) minSpotTypes() int { return cmp.Or(o.MinSpotTypes, 15) }
 
-func (o Options) minSpotTypes() int {
-	if o.MinSpotTypes == 0 {
-		return 15
-	}
-	return o.MinSpotTypes
-}
+func (o Options) savingsHorizon() time.Duration { return cmp.Or(o.SavingsHorizon, 24*time.Hour) }
 
-func (o Options) savingsHorizon() time.Duration {
-	if o.SavingsHorizon == 0 {
-		return 24 * time.Hour
-	}
-	return o.SavingsHorizon
-}
+func (o Options) work() int64 { return cmp.Or(o.Work, 2_000_000_000) }
 
 // lifetime is the node's LifetimeLeft as far as it counts: no end within the horizon is as good as none, and how soon
 // within it matters only where disruption has a price.
@@ -128,11 +118,4 @@ func (o Options) lifetime(n Node) time.Duration {
 		return 1
 	}
 	return n.LifetimeLeft
-}
-
-func (o Options) work() int64 {
-	if o.Work <= 0 {
-		return DefaultWork
-	}
-	return o.Work
 }

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -60,6 +61,27 @@ type Reason struct {
 	Cost string `json:"cost,omitempty"`
 }
 
+// texts word the reasons that say the same of every node.
+var texts = map[Code]string{
+	NotInitialized:  "it is not initialized",
+	Deleting:        "it is being deleted",
+	InProgress:      "it is part of a move that is under way",
+	Nominated:       "pods are expected on it",
+	NoConsolidation: "its pool's consolidateAfter is Never",
+	NoPool:          "its pool is not known",
+	NotReady:        "it is not ready",
+	StaticPool:      "its pool keeps a fixed number of nodes",
+	PolicyForbids:   "its pool consolidates empty nodes only, and it is not empty",
+	BudgetUsed:      "its pool's disruption budget is used up",
+	PendingPods:     "pending pods are to be placed on it",
+	TakesPods:       "pods of other nodes are moved to it",
+	FewValues:       "the cheaper types do not meet the pool's minValues",
+	PoolLimit:       "its pool's limit leaves no room for a replacement beside it",
+	OthersFollow:    "other pods are moved to where they may be only while its pods stay",
+	PriceUnknown:    "its price is not known",
+	NotLookedAt:     "the budget of work ended before it was looked at",
+}
+
 // Text is the reason as one clause, without a full stop.
 func (r Reason) Text() string {
 	text := r.clause()
@@ -71,14 +93,6 @@ func (r Reason) Text() string {
 
 func (r Reason) clause() string {
 	switch r.Code {
-	case NotInitialized:
-		return "it is not initialized"
-	case Deleting:
-		return "it is being deleted"
-	case InProgress:
-		return "it is part of a move that is under way"
-	case Nominated:
-		return "pods are expected on it"
 	case DoNotDisrupt:
 		if r.Pod != "" {
 			return fmt.Sprintf("pod %s asks not to be disrupted", r.Pod)
@@ -97,30 +111,8 @@ func (r Reason) clause() string {
 			return "its pool's consolidateAfter has not passed"
 		}
 		return fmt.Sprintf("its pool's consolidateAfter has not passed: %s left", r.Detail)
-	case NoConsolidation:
-		return "its pool's consolidateAfter is Never"
-	case NoPool:
-		return "its pool is not known"
-	case NotReady:
-		return "it is not ready"
 	case Held:
 		return fmt.Sprintf("it is held until %s", r.Want)
-	case StaticPool:
-		return "its pool keeps a fixed number of nodes"
-	case PolicyForbids:
-		return "its pool consolidates empty nodes only, and it is not empty"
-	case BudgetUsed:
-		return "its pool's disruption budget is used up"
-	case PendingPods:
-		return "pending pods are to be placed on it"
-	case TakesPods:
-		return "pods of other nodes are moved to it"
-	}
-	return r.found()
-}
-
-func (r Reason) found() string {
-	switch r.Code {
 	case PodHasNoPlace:
 		return fmt.Sprintf("pod %s fits on no other node, and no instance can be launched for it", r.Pod)
 	case NotCheaper:
@@ -140,20 +132,10 @@ func (r Reason) found() string {
 		return fmt.Sprintf("it and %s would save %s/h together on new spot instances, %s", plan.Count(others, "other spot node"), r.Have, off)
 	case FewSpotTypes:
 		return fmt.Sprintf("%s types would be cheaper on spot, and %s are asked", r.Have, r.Want)
-	case FewValues:
-		return "the cheaper types do not meet the pool's minValues"
-	case PoolLimit:
-		return "its pool's limit leaves no room for a replacement beside it"
 	case NoAddresses:
 		return fmt.Sprintf("its pool's subnets in %s have too few free addresses for a replacement beside it", r.Have)
-	case OthersFollow:
-		return "other pods are moved to where they may be only while its pods stay"
-	case PriceUnknown:
-		return "its price is not known"
-	case NotLookedAt:
-		return "the budget of work ended before it was looked at"
 	case Other:
 		return r.Detail
 	}
-	return string(r.Code)
+	return cmp.Or(texts[r.Code], string(r.Code))
 }

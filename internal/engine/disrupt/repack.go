@@ -22,12 +22,10 @@ const (
 // filling nodes first and replacing them later moves many twice.
 func (s *search) repack() {
 	s.chooseTargets(true)
-	var nodes []*nodeState
-	for _, n := range s.managed() {
-		if _, buyable := s.w.Floor(n.id); buyable && s.replaceable(n) && !n.empty && n.usage() < wellUsed {
-			nodes = append(nodes, n)
-		}
-	}
+	nodes := slices.DeleteFunc(s.managed(), func(n *nodeState) bool {
+		_, buyable := s.w.Floor(n.id)
+		return !buyable || !s.replaceable(n) || n.empty || n.usage() >= wellUsed
+	})
 	slices.SortFunc(nodes, func(a, b *nodeState) int {
 		return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), cmp.Compare(a.usage(), b.usage()), byName(a, b))
 	})
@@ -36,25 +34,21 @@ func (s *search) repack() {
 		if at := slices.IndexFunc(nodes, func(n *nodeState) bool { return n.pool != nodes[0].pool }); at > 0 {
 			own = at
 		}
-		s.replaceWithinBudget(nodes[:own])
+		s.replaceTogether(nodes[:own])
 		nodes = nodes[own:]
 	}
 }
 
-// replaceWithinBudget replaces the nodes, all of one pool, or as many as its budget lets go: those that save most.
-func (s *search) replaceWithinBudget(nodes []*nodeState) {
+// replaceTogether replaces the nodes, all of one pool, or as many as its budget lets go: those that save most. It makes moves of equal
+// parts of them, and of smaller ones where that fails. The nodes are dealt out to the parts in turn, so that each part has pods of
+// all kinds: what needs memory fills up what needs cores, and the least that the parts can come to is hardly more than what the
+// whole can.
+func (s *search) replaceTogether(nodes []*nodeState) {
 	if left, limited := nodes[0].pool.Allowed[Underutilized]; limited && left < len(nodes) {
 		slices.SortFunc(nodes, func(a, b *nodeState) int { return cmp.Or(cmp.Compare(b.savable(), a.savable()), byUsage(a, b)) })
 		nodes = nodes[:max(0, left)]
 		slices.SortFunc(nodes, byUsage)
 	}
-	s.replaceTogether(nodes)
-}
-
-// replaceTogether makes moves of equal parts of the nodes, and of smaller ones where that fails. The nodes are dealt out to
-// the parts in turn, so that each part has pods of all kinds: what needs memory fills up what needs cores, and the least
-// that the parts can come to is hardly more than what the whole can.
-func (s *search) replaceTogether(nodes []*nodeState) {
 	parts := make([][]*nodeState, (len(nodes)+mostTogether-1)/mostTogether)
 	for i, n := range nodes {
 		parts[i%len(parts)] = append(parts[i%len(parts)], n)
@@ -70,19 +64,14 @@ func (s *search) replaceSet(set []*nodeState) {
 		return
 	}
 	work := int64(slack * float64(workPerSet+workPerNode*len(set)))
-	t := s.try(set, work)
-	if t.fine && t.newNodes == 0 {
-		return // they can go one by one
-	}
-	if t.fine {
+	switch t := s.try(set, work); {
+	case t.fine && t.newNodes == 0: // they can go one by one
+	case t.fine:
 		s.keep(set, Underutilized)
-		return
+	case len(set) >= 2*leastTogether && (t.newNodes == 0 || t.ratio <= hopeful):
+		s.replaceSet(set[:len(set)/2])
+		s.replaceSet(set[len(set)/2:])
 	}
-	if len(set) < 2*leastTogether || t.newNodes > 0 && t.ratio > hopeful {
-		return
-	}
-	s.replaceSet(set[:len(set)/2])
-	s.replaceSet(set[len(set)/2:])
 }
 
 // nodeWorth is the least that the pods of the nodes cost, as a part of what the nodes do.
@@ -97,12 +86,7 @@ func (s *search) nodeWorth(nodes []*nodeState) float64 {
 
 // slack is the part of what all candidates cost that could be saved at most, as far as prices of resources tell.
 func (s *search) slack() float64 {
-	var nodes []*nodeState
-	for _, n := range s.managed() {
-		if n.candidate() && n.price > 0 {
-			nodes = append(nodes, n)
-		}
-	}
+	nodes := slices.DeleteFunc(s.managed(), func(n *nodeState) bool { return !n.candidate() || n.price == 0 })
 	return max(0, 1-s.nodeWorth(nodes))
 }
 

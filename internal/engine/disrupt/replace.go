@@ -1,6 +1,8 @@
 package disrupt
 
 import (
+	"math"
+
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 )
@@ -38,13 +40,10 @@ func (s *search) tryAlone(n *nodeState) {
 	switch a.Refusal {
 	case pack.SpotToSpot, pack.FewTypes:
 		n.saves = n.price - a.Price // were it not for the rules about spot
-		return
 	case pack.Fine:
-	default:
-		return
+		n.saves = n.price - a.Price
+		n.reason = s.forbids(one, a.Price, a.NewNodes)
 	}
-	n.saves = n.price - a.Price
-	n.reason = s.forbids(one, a.Price, a.NewNodes)
 }
 
 // promising is the share of its price that a node must be able to save at most for sets to be grown from it.
@@ -63,7 +62,7 @@ const workPerNode = 20_000
 
 // bestSet tries sets of the first nodes and makes the best of them a move; it reports whether one saves anything.
 func (s *search) bestSet(line []*nodeState) bool {
-	var best, nearest trial
+	best, nearest := trial{ratio: math.Inf(1)}, trial{ratio: math.Inf(1)}
 	worse := 0
 	for _, size := range setSizes {
 		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
@@ -74,15 +73,17 @@ func (s *search) bestSet(line []*nodeState) bool {
 		}
 		t := s.try(line[:size], 0)
 		worse++
-		if t.fine && (best.size == 0 || t.ratio < best.ratio*0.98) {
+		if t.fine && t.ratio < best.ratio*0.98 {
 			best, worse = t, 0
 		}
-		if t.newNodes > 1 && (nearest.size == 0 || t.ratio < nearest.ratio) {
+		if t.newNodes > 1 && t.ratio < nearest.ratio {
 			nearest = t
 		}
 	}
-	if nearest.size > 0 && nearest.ratio < hopeful && (best.size == 0 || nearest.ratio < best.ratio*1.02) {
-		if s.packWell(line, nearest.size, best) {
+	if nearest.ratio < min(hopeful, best.ratio*1.02) { // it may be the best when work is spent on packing its new nodes
+		set := line[:nearest.size]
+		if t := s.try(set, int64(len(set))*workPerNode); t.fine && t.ratio < best.ratio {
+			s.keep(set, Underutilized)
 			return true
 		}
 	}
@@ -93,25 +94,14 @@ func (s *search) bestSet(line []*nodeState) bool {
 	return true
 }
 
-// packWell tries a set once more, with work spent on packing its new nodes, and makes it a move if that beats the best.
-func (s *search) packWell(line []*nodeState, size int, best trial) bool {
-	t := s.try(line[:size], int64(size)*workPerNode)
-	if !t.fine || best.size > 0 && t.ratio >= best.ratio {
-		return false
-	}
-	s.keep(line[:size], Underutilized)
-	return true
-}
-
-// line is the first candidates of the nodes, at most n.
-func (s *search) line(nodes []*nodeState, n int) []*nodeState {
-	var line []*nodeState
-	for _, x := range nodes {
-		if len(line) == n {
+// lineOf is the first candidates of the nodes, as many as the largest set has.
+func lineOf(nodes []*nodeState) (line []*nodeState) {
+	for _, n := range nodes {
+		if len(line) == setSizes[len(setSizes)-1] {
 			break
 		}
-		if x.candidate() && x.movable {
-			line = append(line, x)
+		if n.candidate() {
+			line = append(line, n)
 		}
 	}
 	return line
@@ -143,8 +133,13 @@ func (s *search) evaluateRest() {
 		}
 		switch {
 		case n.gone, n.target:
+		case len(n.blocks) > 0 && n.empty:
+			n.saves = n.price
+		case len(n.blocks) > 0 && n.price == 0: // what it would save is not known
 		case len(n.blocks) > 0:
-			s.evaluateBlocked(n)
+			if a := s.ask([]*nodeState{n}, true); a.Refusal == pack.Fine {
+				n.saves = max(0, n.price-a.Price)
+			}
 		case n.saves > 0 && n.reason.Code == "" && !s.allowed([]*nodeState{n}, Underutilized):
 			n.reason = Reason{Code: BudgetUsed}
 		case n.saves > 0 && n.reason.Code == "":
@@ -154,18 +149,5 @@ func (s *search) evaluateRest() {
 				s.keep([]*nodeState{n}, Underutilized)
 			}
 		}
-	}
-}
-
-func (s *search) evaluateBlocked(n *nodeState) {
-	if n.empty {
-		n.saves = n.price
-		return
-	}
-	if n.price == 0 {
-		return
-	}
-	if a := s.ask([]*nodeState{n}, true); a.Refusal == pack.Fine {
-		n.saves = max(0, n.price-a.Price)
 	}
 }

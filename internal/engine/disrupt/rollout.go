@@ -58,16 +58,11 @@ const (
 
 // withoutVirtual is the problem without virtual pods.
 func withoutVirtual(p *Problem) *Problem {
-	if !slices.ContainsFunc(p.Cluster.Pending, isVirtual) {
-		return p
-	}
 	q, c := *p, *p.Cluster
-	c.Pending = slices.DeleteFunc(slices.Clone(c.Pending), isVirtual)
+	c.Pending = slices.DeleteFunc(slices.Clone(c.Pending), func(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Virtual })
 	q.Cluster = &c
 	return &q
 }
-
-func isVirtual(pod *cluster.Pod) bool { return pod.Class != nil && pod.Class.Virtual }
 
 // queue finds the nodes that are due. What a pool's policy says of consolidation does not hold for them.
 func (r *rollout) queue(due []string) {
@@ -109,22 +104,22 @@ func (r *rollout) mayBeReplaced(n *nodeState) bool {
 
 // takeTurns goes through the pools in turn, as many nodes of each at a time as may go together.
 func (r *rollout) takeTurns() {
-	var pools []*poolState
-	lines := map[*poolState][]*nodeState{}
+	var lines [][]*nodeState // of the pools
 	for _, n := range r.due {
 		if n.empty || len(n.blocks) > 0 {
 			continue
 		}
-		if len(lines[n.pool]) == 0 {
-			pools = append(pools, n.pool)
+		i := slices.IndexFunc(lines, func(line []*nodeState) bool { return line[0].pool == n.pool })
+		if i < 0 {
+			i, lines = len(lines), append(lines, nil)
 		}
-		lines[n.pool] = append(lines[n.pool], n)
+		lines[i] = append(lines[i], n)
 	}
-	for len(pools) > 0 {
-		pools = slices.DeleteFunc(pools, func(p *poolState) bool {
-			lines[p] = r.turn(lines[p])
-			return len(lines[p]) == 0
-		})
+	for len(lines) > 0 {
+		for i, line := range lines {
+			lines[i] = r.turn(line)
+		}
+		lines = slices.DeleteFunc(lines, func(line []*nodeState) bool { return len(line) == 0 })
 	}
 }
 

@@ -45,12 +45,7 @@ func (s *search) kindOf(n *nodeState) string {
 
 // starts are the nodes that may go in sets, in the order.
 func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
-	var nodes []*nodeState
-	for _, n := range s.managed() {
-		if n.candidate() && n.movable {
-			nodes = append(nodes, n)
-		}
-	}
+	nodes := slices.DeleteFunc(s.managed(), func(n *nodeState) bool { return !n.candidate() || !n.movable })
 	slices.SortFunc(nodes, compare)
 	return nodes
 }
@@ -68,12 +63,14 @@ func (s *search) growSets(nodes []*nodeState) {
 			i++
 			continue
 		}
-		line := s.line(nodes[i:], setSizes[len(setSizes)-1])
+		line := lineOf(nodes[i:])
 		switch {
 		case s.onlySpot(line), slices.EqualFunc(line, deadEnd, func(a, b *nodeState) bool { return a.kind == b.kind }):
 			i++
 		case left == 0:
-			s.abandon(i)
+			if s.next == 0 || i < s.next {
+				s.next = i
+			}
 			return
 		case s.bestSet(line):
 			left, deadEnd, s.grew = patience, nil, true
@@ -89,11 +86,4 @@ func (s *search) growSets(nodes []*nodeState) {
 // else there is that costs less for several of them is not worth looking for.
 func (s *search) onlySpot(nodes []*nodeState) bool {
 	return !s.p.Options.SpotToSpot && !slices.ContainsFunc(nodes, func(n *nodeState) bool { return !n.spot() })
-}
-
-// abandon notes that starts from the number on were not tried.
-func (s *search) abandon(at int) {
-	if s.next == 0 || at < s.next {
-		s.next = at
-	}
 }

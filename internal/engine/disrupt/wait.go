@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -13,40 +14,25 @@ const (
 	LongestWait = 30 * time.Minute
 )
 
-// LongestWait is the most that a move has to stand, 0 where none waits.
-func (o *Options) LongestWait() time.Duration {
-	if o.SmallSavingsWait == 0 {
-		return LongestWait
-	}
-	return max(0, o.SmallSavingsWait)
-}
-
-// SavesLittle reports whether all moves of pods together save little, those included that only wait for budgets: the cluster is
-// about as it should be. Then there is time, and more to lose than to gain by haste.
-func (d *Decision) SavesLittle() bool {
-	return (d.ByMovingPods()+d.OverBudget)*100 < d.Before*littlePercent
-}
-
-// ByMovingPods is what the moves save that move pods.
-func (d *Decision) ByMovingPods() catalog.MicroUSD {
-	saving := catalog.MicroUSD(0)
+// setWaits says of each move how long it has to stand.
+//
+// Where all moves of pods together save little, those included that only wait for budgets, the cluster is about as it should be:
+// there is time, and more to lose than to gain by haste. Then that is as long as it takes to pay back: who does not know for how
+// long something is worth its price loses least by paying it when waiting has cost as much (the ski-rental problem). Much is
+// saved at once.
+func (d *Decision) setWaits(o *Options) {
+	saving, longest := d.OverBudget, max(0, cmp.Or(o.SmallSavingsWait, LongestWait))
 	for i := range d.Moves {
 		if d.Moves[i].Cause == Underutilized {
 			saving += d.Moves[i].Saving
 		}
 	}
-	return saving
-}
-
-// setWaits says of each move how long it has to stand.
-//
-// Where little is to be saved that is as long as it takes to pay back: who does not know for how long something is worth
-// its price loses least by paying it when waiting has cost as much (the ski-rental problem). Much is saved at once.
-func (d *Decision) setWaits(o *Options) {
-	little := d.SavesLittle()
+	if saving*100 >= d.Before*littlePercent {
+		return
+	}
 	for i := range d.Moves {
-		if m := &d.Moves[i]; little && m.Cause == Underutilized {
-			m.Wait = min(o.LongestWait(), o.Payback(m).Round(time.Second))
+		if m := &d.Moves[i]; m.Cause == Underutilized {
+			m.Wait = min(longest, o.Payback(m).Round(time.Second))
 		}
 	}
 }
@@ -56,13 +42,10 @@ const keptUsage = 0.5
 
 // underutilizedTargets are the nodes that take pods of moves and are used so little that they may soon be the ones to go.
 func (s *search) underutilizedTargets(d *Decision) map[string]bool {
-	var out map[string]bool
+	out := map[string]bool{}
 	for i := range d.Moves {
 		for _, pl := range d.Moves[i].Placements {
 			if n := s.named[pl.Node]; n != nil && n.usage() < keptUsage {
-				if out == nil {
-					out = map[string]bool{}
-				}
 				out[pl.Node] = true
 			}
 		}
@@ -73,9 +56,6 @@ func (s *search) underutilizedTargets(d *Decision) map[string]bool {
 // setOnto says of each move that takes pods to nodes that may soon be the ones to go when that is. Where much of the load
 // has gone, nodes that have lost no pod may go before those that have just lost all of theirs, and would fill those.
 func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
-	if len(littleUsed) == 0 {
-		return
-	}
 	soon := map[string]time.Duration{}
 	for i := range nodes {
 		if n := &nodes[i]; littleUsed[n.Name] {

@@ -13,7 +13,7 @@ const (
 	// (disrupt.Move.Wait). A cluster in the middle of a rollout looks as if much could be saved; and a node whose pod has just ended
 	// looks empty until the successor is on it.
 	Moment = 5 * time.Second
-	// fade is how many times as long as it takes a node to ripen it takes that to be forgotten.
+	// decay is how many times as long as a node has been to go it takes that to be forgotten.
 	decay = 2
 )
 
@@ -123,9 +123,6 @@ func (r *Tracker) Forget(nodes []string) {
 		delete(r.nodes, name)
 	}
 }
-
-// Len is how many nodes are remembered.
-func (r *Tracker) Len() int { return len(r.nodes) }
 
 // Asked is how long a move has to stand: where it takes pods to a node that may soon go itself, for a moment longer than
 // until then, so that the decision that knows it comes first. Where that node never may, because its pods come and go, it
