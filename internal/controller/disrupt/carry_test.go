@@ -28,11 +28,11 @@ func TestPodsAreListedFromTheWatchCache(t *testing.T) {
 			},
 		})
 		g := h.instance("c1")
-		if why, err := h.lookAgain(t.Context(), &execution{}, g); why != "" || err != nil || lists != 1 {
+		if why, err := h.lookAgain(t.Context(), &execution{moves: map[string]int{}}, g); why != "" || err != nil || lists != 1 {
 			t.Errorf("%q, %v after %d lists", why, err, lists)
 		}
 		h.bind("p", g.Node, func(p *corev1.Pod) { p.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"} })
-		if why, _ := h.lookAgain(t.Context(), &execution{}, g); why != "pod ns/p asks not to be disrupted" {
+		if why, _ := h.lookAgain(t.Context(), &execution{moves: map[string]int{}}, g); why != "pod ns/p asks not to be disrupted" {
 			t.Errorf("%q", why)
 		}
 	})

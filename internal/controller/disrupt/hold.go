@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,17 +76,29 @@ func (q *Queue) holdFilled(ctx context.Context, f *execution) error {
 
 // unhold lets go of what a command has held, because it is taken back, and holds its nodes instead.
 func (q *Queue) unhold(ctx context.Context, f *execution) error {
+	byIt := func(c *karpv1.NodeClaim) bool {
+		return strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.ID)
+	}
+	// Those that a former leader filled only the claims know; what was written a moment ago the cache may not have seen yet.
+	held := slices.Concat(f.Filled, f.claims)
 	var claims karpv1.NodeClaimList
 	if err := q.Client.List(ctx, &claims); err != nil {
 		return fmt.Errorf("listing nodeclaims: %w", err)
 	}
 	for i := range claims.Items {
-		c := &claims.Items[i]
-		if strings.HasSuffix(c.Annotations[apply.HoldReasonAnnotation], apply.ByCommand+f.ID) {
-			if err := annotate(ctx, q.Client, c, map[string]any{apply.HoldUntilAnnotation: nil, apply.HoldReasonAnnotation: nil}); err != nil {
-				return fmt.Errorf("ending the hold of nodeclaim %s: %w", c.Name, err)
-			}
+		if c := &claims.Items[i]; byIt(c) && !slices.Contains(held, c.Name) {
+			held = append(held, c.Name)
 		}
+	}
+	err := errors.Join(each(q, held, func(name string) error {
+		claim := &karpv1.NodeClaim{}
+		if err := q.APIReader.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil || !byIt(claim) {
+			return client.IgnoreNotFound(err)
+		}
+		return annotate(ctx, q.Client, claim, map[string]any{apply.HoldUntilAnnotation: nil, apply.HoldReasonAnnotation: nil})
+	})...)
+	if err != nil {
+		return fmt.Errorf("ending the hold of nodeclaims: %w", err)
 	}
 	if f.moot || f.Cause == karpv1.DisruptionReasonDrifted { // drift has pauses of its own
 		return nil

@@ -197,10 +197,14 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	f.describe(span)
 	f.span = span
 	f.order.Traceparent = span.Traceparent()
-	if err := q.begin(short, f); err != nil {
+	// Its nodes are entered and would stay so: what fails from here on, and be it by a panic, leads to execute or to finish.
+	guarded := func(do func(context.Context, *execution) error) error {
+		return q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(short, f) })
+	}
+	if err := guarded(q.begin); err != nil {
 		span.Fail(err)
 		f.moot, f.failed = moot(err), err.Error()
-		if short.Err() == nil && q.undo(short, f) == nil {
+		if short.Err() == nil && guarded(q.undo) == nil {
 			q.finish(f)
 		} else {
 			q.execute(f) // takes it back as soon as that can be done

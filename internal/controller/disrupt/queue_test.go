@@ -120,6 +120,13 @@ func (h *testCluster) start() {
 	}
 	ctx, cancel := context.WithCancel(h.t.Context())
 	h.end = cancel
+	h.ready()
+	go func() { _ = h.Run(ctx) }()
+	synctest.Wait()
+}
+
+// ready makes a leader that does not run yet.
+func (h *testCluster) ready() {
 	behind := interceptor.NewClient(h.api, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if node, ok := o.(*corev1.Node); ok && h.stale[key.Name] != nil {
@@ -134,8 +141,6 @@ func (h *testCluster) start() {
 		Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		Launcher: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events}),
 	}
-	go func() { _ = h.Run(ctx) }()
-	synctest.Wait()
 }
 
 func offered() []*catalog.Type {

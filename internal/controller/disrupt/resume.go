@@ -81,20 +81,20 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	f.Nodes, f.all = append(f.Nodes, g), append(f.all, g)
 }
 
-// takeOver lets commands be started, and goes on with those that were found.
+// takeOver lets commands be started, and goes on with those that were found. None goes on before all can: what fails on the way,
+// and be it by a panic, is tried again as a whole.
 func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, replacements map[string][]string) {
-	q.mu.Lock()
-	q.ctx, q.executions, q.awaited = ctx, map[string]*execution{}, map[string]bool{}
-	for _, f := range found {
-		for _, g := range f.Nodes {
-			q.executions[g.Claim] = f
-		}
-	}
-	q.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(found)) {
+	executions, awaited := map[string]*execution{}, map[string]bool{}
+	ids := slices.Sorted(maps.Keys(found))
+	for _, id := range ids {
 		f := found[id]
 		f.claims = slices.Sorted(slices.Values(replacements[id]))
-		q.await(f)
+		for _, g := range f.Nodes {
+			executions[g.Claim] = f
+		}
+		for _, name := range f.claims {
+			awaited[name] = true
+		}
 		switch {
 		case f.failed != "":
 		case len(f.claims) != f.order.Replacements:
@@ -106,6 +106,11 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 		f.takenOver, f.said = true, true
 		q.reserve(f)
 		q.Log.Info("took over a disruption", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
-		q.execute(f)
+	}
+	q.mu.Lock()
+	q.ctx, q.executions, q.awaited = ctx, executions, awaited
+	q.mu.Unlock()
+	for _, id := range ids {
+		q.execute(found[id])
 	}
 }
