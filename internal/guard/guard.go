@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,7 +21,12 @@ type Panic struct {
 	Where string
 	Value any
 	Stack []byte
+
+	told atomic.Bool
 }
+
+// First reports, once, that nobody was told of the panic yet: it may be an error of several callers on its way.
+func (p *Panic) First() bool { return !p.told.Swap(true) }
 
 func (p *Panic) Error() string {
 	return fmt.Sprintf("%s: panic: %v (a defect of Kerf; please report it)", p.Where, p.Value)
@@ -36,11 +42,11 @@ func Catch(where string, fn func() error) (err error) {
 	return fn()
 }
 
-// Run is Catch, and tells the listeners of a panic.
+// Run is Catch, and tells the listeners of a panic, unless somebody was told of it already.
 func Run(where string, fn func() error) error {
 	err := Catch(where, fn)
 	var p *Panic
-	if errors.As(err, &p) {
+	if errors.As(err, &p) && p.First() {
 		Tell(p)
 	}
 	return err

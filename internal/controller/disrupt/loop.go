@@ -104,6 +104,7 @@ func (l *Loop) Launched(launched []Launch) {
 // Start runs the loop until ctx ends.
 func (l *Loop) Start(ctx context.Context) error {
 	l.reporter, l.drift.reporter = newReporter(l.Queue), newReporter(l.Queue)
+	l.confirmation = confirmation.Tracker{} // no move has stood while nothing was decided
 	return obs.Rounds{Metrics: l.Metrics, Log: l.Log, Clock: l.Clock, Name: "disruption", Doing: "deciding which nodes could go", Every: tick, Synced: l.Synced}.Run(ctx, l.round)
 }
 
@@ -155,6 +156,7 @@ func (l *Loop) consolidate(ctx context.Context, snapshot *cluster.Snapshot) erro
 
 // goOn says from where the next decision grows sets, and that it is due at once as long as some starts have not had their turn. Once
 // all have (Decision.Next is 0), they have it again when something changes: the cluster, or else a budget has begun, prices have moved.
+// The decision before is Found until act stores this one.
 func (l *Loop) goOn(d *disrupt.Decision, began time.Time) {
 	switch last := l.Found(); {
 	case d.Next > l.Options.Start:

@@ -246,6 +246,7 @@ func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		start, next int
 		before      bool // all had their turn
+		first       bool // there is no decision before
 		repeated    bool
 		want        int
 		atOnce      bool
@@ -257,16 +258,42 @@ func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
 		"all have, and a budget has begun":   {start: 15, next: 0, before: true, want: 0, atOnce: true},
 		"a set was found, and is confirmed":  {start: 7, next: 7, want: 7},
 		"a set was found from the beginning": {start: 0, next: 0, want: 0},
+		"there was no decision before":       {start: 3, next: 0, first: true, want: 3},
 	} {
 		later := now.Add(safety)
 		l := &Loop{Options: disrupt.Options{Start: c.start}, due: later}
-		l.found.Store(&disrupt.Decision{Next: c.start})
-		if c.before {
+		switch {
+		case c.before:
 			l.found.Store(&disrupt.Decision{})
+		case !c.first:
+			l.found.Store(&disrupt.Decision{Next: c.start})
 		}
 		l.goOn(&disrupt.Decision{Next: c.next, Repeated: c.repeated}, now)
 		if l.Options.Start != c.want || l.due.Equal(now) != c.atOnce {
 			t.Errorf("%s: goes on from %d, at once %v", name, l.Options.Start, l.due.Equal(now))
 		}
 	}
+}
+
+// Once all starts had their turn, a cluster that has changed is decided on from the first, once.
+func TestAChangedClusterIsLookedAtFromTheFirstStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		g := h.instance("c1")
+		h.bind("p", g.Node)
+		l := h.run(func(l *Loop) { l.Options.Start = 15 })
+		time.Sleep(tick)
+		synctest.Wait()
+		l.found.Store(&disrupt.Decision{})
+		l.Options.Start = 15
+		h.bind("q", g.Node)
+		l.rest = time.Time{}
+		if err := l.consolidate(t.Context(), h.cache.Snapshot()); err != nil {
+			t.Fatal(err)
+		}
+		if l.Options.Start != 0 || !l.due.After(time.Now()) {
+			t.Errorf("goes on from %d, due %s; want no second decision", l.Options.Start, l.due)
+		}
+	})
 }

@@ -130,8 +130,10 @@ func (q *Queue) unmark(ctx context.Context, id string, g Going) error {
 		} else if err := q.unmarkClaim(ctx, g); err != nil {
 			return err
 		}
-		for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
-			delete(node.Annotations, key)
+		if leaving { // else the annotation says which command launched it
+			for _, key := range []string{intake.DisruptingAnnotation, index.CommandAnnotation, orderAnnotation} {
+				delete(node.Annotations, key)
+			}
 		}
 		return nil
 	})

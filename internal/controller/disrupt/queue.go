@@ -127,7 +127,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	loop := obs.Rounds{Metrics: q.Metrics, Log: q.Log, Clock: q.Clock, Name: "disruption.queue", Doing: "looking for marks of disruptions", Every: sweepEvery}
 	_ = loop.RunPaced(ctx, func(ctx context.Context) (pause time.Duration, err error) {
 		if !resumed {
-			if err := q.resume(ctx); err != nil {
+			if err := q.Metrics.Recover(q.Log, "disruption.queue", func() error { return q.resume(ctx) }); err != nil {
 				return takeOverAgain, fmt.Errorf("taking over those of a former leader, before which none is begun: %w", err)
 			}
 			resumed = true
@@ -198,13 +198,18 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	f.span = span
 	f.order.Traceparent = span.Traceparent()
 	// Its nodes are entered and would stay so: what fails from here on, and be it by a panic, leads to execute or to finish.
-	guarded := func(do func(context.Context, *execution) error) error {
-		return q.Metrics.Recover(q.Log, "disruption.queue", func() error { return do(short, f) })
-	}
-	if err := guarded(q.begin); err != nil {
+	guarded := func(do func() error) error { return q.Metrics.Recover(q.Log, "disruption.queue", do) }
+	err := guarded(func() error {
+		err := q.begin(short, f)
+		if err == nil {
+			q.begun(f)
+		}
+		return err
+	})
+	if err != nil {
 		span.Fail(err)
 		f.moot, f.failed = moot(err), err.Error()
-		if short.Err() == nil && guarded(q.undo) == nil {
+		if short.Err() == nil && guarded(func() error { return q.undo(short, f) }) == nil {
 			q.finish(f)
 		} else {
 			q.execute(f) // takes it back as soon as that can be done
@@ -214,7 +219,6 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 		}
 		return fmt.Errorf("disruption %s: %w", f.ID, err)
 	}
-	q.begun(f)
 	q.execute(f)
 	return nil
 }

@@ -104,7 +104,8 @@ func (q *Queue) takeOver(ctx context.Context, found map[string]*execution, repla
 			f.failed = "it was decided too long ago"
 		}
 		f.takenOver, f.said = true, true
-		q.reserve(f)
+		// Where that fails, step does it before any pods leave.
+		_ = q.Metrics.Recover(q.Log, "disruption.queue", func() error { q.reserve(f); return nil })
 		q.Log.Info("took over a disruption", "command-id", f.ID, "reason", f.Cause, "what", f.Command.String(), "replacements", f.claims, "taken_back", f.failed)
 	}
 	q.mu.Lock()

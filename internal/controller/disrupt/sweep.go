@@ -37,7 +37,7 @@ func (q *Queue) sweep(ctx context.Context, before map[string]bool) (map[string]b
 	for i := range nodes.Items {
 		node := &nodes.Items[i]
 		claim := byID[node.Spec.ProviderID]
-		if claim != nil && (!claim.DeletionTimestamp.IsZero() || q.Busy(claim.Name)) || !intake.Leaving(node) && !forgotten(node, claim) {
+		if claim != nil && (!claim.DeletionTimestamp.IsZero() || q.Busy(claim.Name)) || !intake.Leaving(node) && !(node.DeletionTimestamp.IsZero() && bearsReason(claim)) {
 			continue
 		}
 		if found[node.Name] = true; before[node.Name] {
@@ -88,7 +88,7 @@ func managed(claims *karpv1.NodeClaimList) map[string]*karpv1.NodeClaim {
 	return out
 }
 
-// forgotten reports whether a claim bears the reason of a disruption. Where its node bears no mark, the node shows nothing of it.
-func forgotten(node *corev1.Node, claim *karpv1.NodeClaim) bool {
-	return claim != nil && node.DeletionTimestamp.IsZero() && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
+// bearsReason reports whether a claim bears the reason of a disruption.
+func bearsReason(claim *karpv1.NodeClaim) bool {
+	return claim != nil && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDisruptionReason)
 }

@@ -20,7 +20,7 @@ import (
 func (m *Metrics) Recover(log *slog.Logger, name string, fn func() error) error {
 	err := guard.Catch(name, fn)
 	var p *guard.Panic
-	if errors.As(err, &p) {
+	if errors.As(err, &p) && p.First() {
 		m.panicked(log, p)
 	}
 	return err

@@ -94,8 +94,7 @@ type Options struct {
 	// Survival is how much of a saving is likely to be left after a time, by what became of savings before; the rest is launched
 	// again. Later ones are no more; nil: all of it.
 	Survival []Survival `json:"survival,omitempty"`
-	// Work limits how much is tried, in units of about one node looked at (0: two billion, enough for every node of some ten
-	// thousand). What was not looked at when it ended is said.
+	// Work limits how much is tried, in units of about one node looked at (0: plenty). What was not looked at when it ended is said.
 	Work int64 `json:"work,omitempty"`
 	// Start is how many nodes are passed over as the first of a set, in every order in which sets are grown: Decision.Next
 	// of the last decision, and 0 once a move was made. Every start comes to its turn so.
@@ -106,7 +105,10 @@ func (o Options) minSpotTypes() int { return cmp.Or(o.MinSpotTypes, 15) }
 
 func (o Options) savingsHorizon() time.Duration { return cmp.Or(o.SavingsHorizon, 24*time.Hour) }
 
-func (o Options) work() int64 { return cmp.Or(o.Work, 2_000_000_000) }
+// plenty of work is enough for every node of some ten thousand.
+const plenty = 2_000_000_000
+
+func (o Options) work() int64 { return cmp.Or(o.Work, plenty) }
 
 // lifetime is the node's LifetimeLeft as far as it counts: no end within the horizon is as good as none, and how soon
 // within it matters only where disruption has a price.

@@ -13,7 +13,7 @@ const (
 	// (disrupt.Move.Wait). A cluster in the middle of a rollout looks as if much could be saved; and a node whose pod has just ended
 	// looks empty until the successor is on it.
 	Moment = 5 * time.Second
-	// decay is how many times as long as a node has been to go it takes that to be forgotten.
+	// A node that was to go for a time is forgotten after decay times as long.
 	decay = 2
 )
 
