@@ -137,8 +137,10 @@ func because(claim *karpv1.NodeClaim) string {
 }
 
 // watchCache asks an API server for objects as its watch cache has them. An exact list of pods by node reads all pods of the cluster
-// from etcd before Kubernetes 1.31, which takes seconds in large clusters.
-var watchCache = &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+// from etcd before Kubernetes 1.31, which takes seconds in large clusters. Each list needs options of its own: the client writes into Raw.
+func watchCache() *client.ListOptions {
+	return &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}
+}
 
 // lookAgain says why a node must not go after all, by its annotation and by its pods as the API server has them.
 //
@@ -150,7 +152,7 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 		return "its annotation asks that it is not disrupted", nil
 	}
 	var pods corev1.PodList
-	if err := q.APIReader.List(ctx, &pods, client.MatchingFields{index.PodNode: g.Node}, watchCache); err != nil {
+	if err := q.APIReader.List(ctx, &pods, client.MatchingFields{index.PodNode: g.Node}, watchCache()); err != nil {
 		return "", fmt.Errorf("listing pods of node %q: %w", g.Node, err)
 	}
 	now := q.Clock.Now()

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -16,10 +17,15 @@ func TestPodsAreListedFromTheWatchCache(t *testing.T) {
 		h := newTestCluster(t)
 		defer h.end()
 		lists := 0
+		raw := map[*metav1.ListOptions]bool{} // the client writes into them, and nodes are looked at side by side
 		h.Queue.APIReader = interceptor.NewClient(h.api, interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
 				if _, ok := l.(*corev1.PodList); ok {
 					o := (&client.ListOptions{}).ApplyOptions(opts)
+					if raw[o.Raw] {
+						t.Error("two lists share their options")
+					}
+					raw[o.Raw] = true
 					if lists++; o.AsListOptions().ResourceVersion != "0" || o.FieldSelector == nil {
 						t.Errorf("pods are listed with %+v", o.AsListOptions())
 					}
