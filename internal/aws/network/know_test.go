@@ -90,6 +90,9 @@ func TestEachWaitsForSubnetsAsLongAsItWants(t *testing.T) {
 				synctest.Wait()
 				both.Go(then)
 				both.Wait()
+				if free, known := r.ledger.Free("subnet-1"); free != 9 || !known {
+					t.Errorf("%d addresses are known to be free (%v), want 9", free, known)
+				}
 			})
 		})
 	}

@@ -79,16 +79,15 @@ type remembered[T any] struct {
 	at    time.Time
 }
 
-// get returns what ask finds, or what it found a short while ago. at is when EC2 was asked; fresh is told to the one caller
-// who did it. Each waits until its own ctx ends; what was asked for goes on for the others, for answerWithin.
-func (m *memory[T]) get(ctx context.Context, key string, ask func(context.Context) ([]T, error)) (found []T, fresh bool, at time.Time, err error) {
-	if last, ok := m.known(key); ok {
-		return last.found, false, last.at, nil
+// get returns what ask finds, or what it found a short while ago. Each waits until its own ctx ends; what was asked for goes on for the
+// others, for answerWithin.
+func (m *memory[T]) get(ctx context.Context, key string, ask func(context.Context) ([]T, error)) ([]T, error) {
+	if found, ok := m.known(key); ok {
+		return found, nil
 	}
-	mine := false
 	answer := m.flights.DoChan(key, func() (any, error) {
-		if last, ok := m.known(key); ok { // the flight before this one
-			return last, nil
+		if found, ok := m.known(key); ok { // the flight before this one
+			return found, nil
 		}
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 		defer cancel()
@@ -99,23 +98,21 @@ func (m *memory[T]) get(ctx context.Context, key string, ask func(context.Contex
 			return err
 		})
 		if err != nil {
-			return got, err
+			return got.found, err
 		}
-		mine = true
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.answers == nil {
 			m.answers = map[string]remembered[T]{}
 		}
 		m.answers[key] = got
-		return got, nil
+		return got.found, nil
 	})
 	select {
 	case r := <-answer:
-		last := r.Val.(remembered[T])
-		return last.found, mine, last.at, r.Err
+		return r.Val.([]T), r.Err
 	case <-ctx.Done():
-		return nil, false, m.now(), fmt.Errorf("waiting for EC2's answer: %w", ctx.Err())
+		return nil, fmt.Errorf("waiting for EC2's answer: %w", ctx.Err())
 	}
 }
 
@@ -123,7 +120,7 @@ func (m *memory[T]) get(ctx context.Context, key string, ask func(context.Contex
 const answerWithin = time.Minute
 
 // known is an answer that is not too old. Older ones are forgotten.
-func (m *memory[T]) known(key string) (remembered[T], bool) {
+func (m *memory[T]) known(key string) ([]T, bool) {
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +130,7 @@ func (m *memory[T]) known(key string) (remembered[T], bool) {
 		}
 	}
 	last, ok := m.answers[key]
-	return last, ok
+	return last.found, ok
 }
 
 // query is one question: by ids, by names, or by tags.

@@ -28,15 +28,12 @@ func (r *Resolver) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]aw
 	queries, note := queriesOf("subnetSelectorTerms", terms)
 	byID := map[string]subnet{}
 	for _, q := range queries {
-		found, fresh, at, err := r.subnets.get(ctx, q.key(), func(ctx context.Context) ([]subnet, error) { return r.describeSubnets(ctx, q) })
+		found, err := r.subnets.get(ctx, q.key(), func(ctx context.Context) ([]subnet, error) { return r.describeSubnets(ctx, q) })
 		if err != nil {
 			return class.Status.Subnets, outcome(awsv1.ConditionTypeSubnetsReady, "", 0, "", note, err)
 		}
 		for _, s := range found {
 			byID[s.ID] = s
-			if fresh {
-				r.ledger.Observe(s.ID, s.free, at)
-			}
 		}
 	}
 	all := make([]subnet, 0, len(byID))
@@ -115,6 +112,7 @@ func (r *Resolver) leftOut(subnets []awsv1.Subnet) []string {
 
 func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, error) {
 	var out []subnet
+	at := r.subnets.now()
 	pages := ec2.NewDescribeSubnetsPaginator(r.api, &ec2.DescribeSubnetsInput{Filters: q.filters("subnet-id"), MaxResults: new(int32(500))})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -125,11 +123,13 @@ func (r *Resolver) describeSubnets(ctx context.Context, q query) ([]subnet, erro
 			if s.SubnetId == nil || s.AvailabilityZone == nil || s.State != "" && s.State != types.SubnetStateAvailable {
 				continue
 			}
+			free := int(aws.ToInt32(s.AvailableIpAddressCount))
 			r.described.Store(*s.SubnetId, aws.ToString(s.OutpostArn) != "")
+			r.ledger.Observe(*s.SubnetId, free, at)
 			out = append(out, subnet{
 				vpc:    aws.ToString(s.VpcId),
 				Subnet: awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: aws.ToString(s.AvailabilityZoneId)},
-				free:   int(aws.ToInt32(s.AvailableIpAddressCount)),
+				free:   free,
 			})
 		}
 	}
@@ -146,7 +146,7 @@ func (r *Resolver) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass
 	queries, note := queriesOf("securityGroupSelectorTerms", terms)
 	var out []awsv1.SecurityGroup
 	for _, q := range queries {
-		found, _, _, err := r.groups.get(ctx, q.key(), func(ctx context.Context) ([]group, error) { return r.describeGroups(ctx, q) })
+		found, err := r.groups.get(ctx, q.key(), func(ctx context.Context) ([]group, error) { return r.describeGroups(ctx, q) })
 		if err != nil {
 			return class.Status.SecurityGroups, outcome(awsv1.ConditionTypeSecurityGroupsReady, "", 0, "", note, err)
 		}

@@ -35,7 +35,7 @@ func (r *Resolver) TemplateGroups(ctx context.Context, class *awsv1.EC2NodeClass
 		}
 		q = query{names: []string{"default"}, vpc: vpcs[0]}
 	}
-	found, _, _, err := r.groups.get(ctx, q.key(), func(ctx context.Context) ([]group, error) { return r.describeGroups(ctx, q) })
+	found, err := r.groups.get(ctx, q.key(), func(ctx context.Context) ([]group, error) { return r.describeGroups(ctx, q) })
 	if err != nil {
 		return unknown(err)
 	}
@@ -67,14 +67,11 @@ func (r *Resolver) vpcs(ctx context.Context, class *awsv1.EC2NodeClass) ([]strin
 	queries, _ := queriesOf("subnetSelectorTerms", terms)
 	var out []string
 	for _, q := range queries {
-		found, fresh, at, err := r.subnets.get(ctx, q.key(), func(ctx context.Context) ([]subnet, error) { return r.describeSubnets(ctx, q) })
+		found, err := r.subnets.get(ctx, q.key(), func(ctx context.Context) ([]subnet, error) { return r.describeSubnets(ctx, q) })
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range found {
-			if fresh {
-				r.ledger.Observe(s.ID, s.free, at)
-			}
 			if s.vpc != "" && !slices.Contains(out, s.vpc) {
 				out = append(out, s.vpc)
 			}
