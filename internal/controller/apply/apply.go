@@ -188,8 +188,11 @@ func (a *Applier) place(check *checker, placements []plan.Placement) []Refusal {
 		if len(pods) == 0 {
 			continue
 		}
-		if refusal := check.takes(a.o.State, p.Node, pods); refusal != nil {
-			out = append(out, *refusal)
+		pods, refused := check.takes(a.o.State, p.Node, pods)
+		if refused != nil {
+			out = append(out, *refused)
+		}
+		if len(pods) == 0 {
 			continue
 		}
 		node, u := check.nodes[p.Node], until

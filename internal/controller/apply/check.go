@@ -83,37 +83,45 @@ func Usage(snapshot *cluster.Snapshot) map[string]res.List {
 	return out
 }
 
-// takes notes that pods are to be placed on an existing node, unless that can't be: a decision is made on a snapshot, and until it is
-// carried out the node may have begun to go, or another decision may have given its room away.
-func (c *checker) takes(state State, name string, pods []cluster.PodRef) *Refusal {
-	refuse := func(code RefusalCode, format string, args ...any) *Refusal {
-		return &Refusal{Action: "place pods on node " + name, Code: code, Detail: fmt.Sprintf(format, args...)}
-	}
+// takes notes which of the pods are to be placed on an existing node, and says why the others are not: a decision is made on a snapshot,
+// and until it is carried out the node may have begun to go, or another decision may have given its room away. What they ask for of
+// its amounts counts, not their volumes, host ports and wishes.
+func (c *checker) takes(state State, name string, pods []cluster.PodRef) (placed []cluster.PodRef, refused *Refusal) {
 	node := c.nodes[name]
 	if node == nil || node.Deleting || node.Leaving {
-		return refuse(NodeGone, "the node is gone or going")
+		return nil, &Refusal{Action: "place pods on node " + name, Code: NodeGone, Detail: "the node is gone or going"}
 	}
 	used := c.taken[name]
 	if used == nil {
-		used = node.Used
+		used = node.Used.Clone()
 	}
-	used, asked := used.Clone(), res.List{}
 	if used == nil {
 		used = res.List{}
 	}
-	for _, ref := range pods {
-		if pod := state.Pod(ref); pod != nil {
-			asked.Add(intake.PodRequests(pod))
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(asked)) {
-		if v := asked[k]; v > 0 && used[k]+v > node.Allocatable[k] {
-			return refuse(RoomTaken, "other pods have got its room: %d of %s asked for, %d of %d in use", v, k, used[k], node.Allocatable[k])
-		}
-	}
-	used.Add(asked)
 	c.taken[name] = used
-	return nil
+	for _, ref := range pods {
+		asked := res.List{}
+		if pod := state.Pod(ref); pod != nil {
+			asked = intake.PodRequests(pod)
+		}
+		if lacks := lacks(asked, used, node.Allocatable); lacks != "" {
+			refused = &Refusal{Action: "place pods on node " + name, Code: RoomTaken, Detail: "other pods have got its room: pod " + ref.String() + " " + lacks}
+			continue
+		}
+		used.Add(asked)
+		placed = append(placed, ref)
+	}
+	return placed, refused
+}
+
+// lacks says for what there is no room; empty where there is for all.
+func lacks(asked, used, allocatable res.List) string {
+	for _, k := range slices.Sorted(maps.Keys(asked)) {
+		if free := max(0, allocatable[k]-used[k]); asked[k] > free {
+			return fmt.Sprintf("asks for %s of %s, and %s of %s are free", res.Format(k, asked[k]), k, res.Format(k, free), res.Format(k, allocatable[k]))
+		}
+	}
+	return ""
 }
 
 func (c *checker) stillPending(pods []cluster.PodRef) []cluster.PodRef {

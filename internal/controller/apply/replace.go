@@ -90,8 +90,8 @@ func (a *Applier) launch(ctx context.Context, o Order) ([]*launching, error) {
 		launches = append(launches, b)
 	}
 	for _, p := range o.Placements {
-		if refusal := check.takes(a.o.State, p.Node, p.Pods); refusal != nil {
-			return nil, &RefusedError{*refusal}
+		if _, refused := check.takes(a.o.State, p.Node, p.Pods); refused != nil {
+			return nil, &RefusedError{*refused}
 		}
 	}
 	a.create(ctx, launches)

@@ -17,7 +17,8 @@ import (
 // pods of one owner that are all it wants. That holds for the first pods after a pause of idle only. Those that
 // follow sooner are part of a burst.
 //
-// Where nothing but what is around pods has changed, it does not end before the rest is over that the last decision asked for.
+// Where nodes have gone and no pod waits on which nothing was decided yet, it does not end before the rest is over that the last
+// decision asked for.
 //
 // Concurrency: safe; one goroutine waits.
 type batch struct {
@@ -38,8 +39,7 @@ type batch struct {
 	pods        []arrival
 	taken       arrivals // of the batch before
 	rest        time.Time
-	hurried     bool // something has changed that ends the rest
-	leaves      bool // a node goes: its pods may be pending
+	poked       bool // something has changed that ends the rest
 }
 
 // arrival is a pod that came.
@@ -79,43 +79,30 @@ func (b *batch) arrive(pod string, owner cache.Owner) {
 	b.raise()
 }
 
-// poke asks for a decision without a new pod, once the rest is over.
-func (b *batch) poke() { b.raise() }
-
-// hurry asks for a decision without a new pod.
-func (b *batch) hurry() {
+// poke asks for a decision without a new pod.
+func (b *batch) poke() {
 	b.mu.Lock()
-	b.hurried = true
+	b.poked = true
 	b.mu.Unlock()
 	b.raise()
 }
 
-// going asks for a decision, now if a pod is pending that was not before.
-func (b *batch) going() {
-	b.mu.Lock()
-	b.leaves = true
-	b.mu.Unlock()
-	b.raise()
-}
+// churn asks for a decision since nodes come and go; while the loop rests, once it does no more or more has something to decide on.
+func (b *batch) churn() { b.raise() }
 
-// restUntil keeps pokes waiting until a time.
-func (b *batch) restUntil(end time.Time) {
+// restFor keeps churn waiting for a time.
+func (b *batch) restFor(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rest = end
+	b.rest = b.clock.Now().Add(d)
 }
 
 // restLeft is how much longer the loop rests; 0 or less where it does not.
 func (b *batch) restLeft() time.Duration {
 	b.mu.Lock()
-	left := b.rest.Sub(b.clock.Now())
-	ask := left > 0 && b.leaves && !b.hurried
-	b.leaves = false
+	left, poked := b.rest.Sub(b.clock.Now()), b.poked
 	b.mu.Unlock()
-	more := ask && b.more != nil && b.more() // it locks the state, whose listeners lock this
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.hurried = b.hurried || more; b.hurried {
+	if poked || left > 0 && b.more != nil && b.more() {
 		return 0
 	}
 	return left
@@ -196,7 +183,7 @@ func (b *batch) reset() {
 	flows := b.count > 0 && now.Sub(b.last) < b.idle
 	b.taken = arrivals{pods: b.pods, first: b.first, flows: flows, stream: b.count > 0 && b.pause <= b.most || flows && now.Sub(b.first) >= b.most}
 	b.count, b.pods = 0, nil
-	b.hurried, b.leaves, b.rest = false, false, time.Time{}
+	b.poked = false
 	select {
 	case <-b.signal: // what came until now is in the snapshot that is taken next
 	default:

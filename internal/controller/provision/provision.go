@@ -36,8 +36,9 @@ const (
 	SafetyInterval = 10 * time.Second
 	// loneWindow is how long pods wait for company that nobody is known to follow.
 	loneWindow = 30 * time.Millisecond
-	// leisure is how many times as long as a decision took the loop rests after one for which no pod had come and which launches
-	// nothing: it is most likely to say the same the next time.
+	// leisure is how many times as long as the search took nodes that go are not worth another decision, SafetyInterval at most, unless
+	// one of their pods waits. What they leave behind, such as room below a limit, can wait so long, and the search takes a sixth of a
+	// core at most; karpenter_scheduler_scheduling_duration_seconds is what would move it.
 	leisure = 5
 )
 
@@ -143,9 +144,9 @@ type Controller struct {
 	renew    func() // takes a new engine; nil where the solver is given
 	said     lastSaid
 	retryIn  time.Duration
-	inVain   bool                 // no pod had come for the last decision, and it launches nothing
-	waits    []*cluster.Pod       // that the last decision was on; the loop's goroutine only
-	retried  map[string]time.Time // when EC2 was last asked again for what a NodePool lacks
+	rest     time.Duration           // how long churn is not worth another decision after the last one
+	waits    map[cluster.PodRef]bool // that the last decision was on; the loop's goroutine only
+	retried  map[string]time.Time    // when EC2 was last asked again for what a NodePool lacks
 	listen   sync.Once
 }
 
@@ -195,22 +196,16 @@ func (c *Controller) heard(change cache.Change) {
 	switch change.Kind {
 	case cache.PodPending:
 		c.batch.arrive(change.Name, change.Owner)
-	case cache.PodChanged:
-		c.batch.hurry()
-	case cache.NodeGoing:
-		c.batch.going()
-	case cache.NodeGone, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved, cache.BufferMoved:
+	case cache.NodeGoing, cache.NodeGone:
+		c.batch.churn()
+	case cache.PodChanged, cache.PoolChanged, cache.ClassChanged, cache.DaemonsMoved, cache.BufferMoved:
 		c.batch.poke()
 	}
 }
 
 // more reports whether a pod is pending that the last decision was not on.
 func (c *Controller) more() bool {
-	known := make(map[cluster.PodRef]bool, len(c.waits))
-	for _, p := range c.waits {
-		known[p.PodRef] = true
-	}
-	return slices.ContainsFunc(c.o.State.Snapshot().Pending, func(p *cluster.Pod) bool { return !known[p.PodRef] })
+	return slices.ContainsFunc(c.o.State.Snapshot().Pending, func(p *cluster.Pod) bool { return !c.waits[p.PodRef] })
 }
 
 // Trigger asks for a new look soon: something outside the cache changed, such as an offering that can be launched again.
@@ -239,12 +234,9 @@ func (c *Controller) Start(ctx context.Context) error {
 			}
 		case <-safety.C():
 		}
-		began := c.o.Clock.Now()
-		again := c.step(ctx)
-		if c.inVain {
-			c.batch.restUntil(c.o.Clock.Now().Add(min(leisure*c.o.Clock.Since(began), SafetyInterval)))
-		}
-		safety.Reset(again)
+		wait := c.step(ctx)
+		c.batch.restFor(min(c.rest, wait))
+		safety.Reset(wait)
 	}
 }
 
@@ -261,14 +253,15 @@ func (c *Controller) awaitSync(ctx context.Context) bool {
 	return true
 }
 
+// again are the refusals after which to look again soon: nothing tells of what has changed.
+var again = []apply.RefusalCode{apply.WriteFailed, apply.LimitReached, apply.RoomTaken, apply.NodeGone}
+
 // step decides once and returns after how long to look again if nothing happens.
 func (c *Controller) step(ctx context.Context) time.Duration {
 	failed := false
 	err := c.o.Recover("provision", func() error {
 		out, err := c.Decide(ctx)
-		for _, r := range out.Refused {
-			failed = failed || r.Code == apply.WriteFailed || r.Code == apply.LimitReached
-		}
+		failed = slices.ContainsFunc(out.Refused, func(r apply.Refusal) bool { return slices.Contains(again, r.Code) })
 		return err
 	})
 	if err == nil && !failed {
@@ -287,7 +280,7 @@ func (c *Controller) step(ctx context.Context) time.Duration {
 // Errors: none of a single pool, class or instance; those are in the outcome and in the reasons of pods.
 func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	snapshot := c.o.State.Snapshot()
-	c.inVain = false
+	c.rest = 0
 	if len(snapshot.Pending) == 0 {
 		c.o.Meter.Unplaced(nil)
 		return apply.Outcome{}, nil
@@ -309,6 +302,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	cancel()
 	problem := c.problem(ctx, withPending(snapshot, more))
 	c.announceEmpty(problem)
+	searching := c.o.Clock.Now()
 	p, problem, waits, err := c.solveTraced(ctx, problem)
 	if err == nil && len(more) > 0 && leavesOut(p, more) {
 		// What is to come must not take a place from what is there.
@@ -319,8 +313,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		span.Fail(err)
 		return apply.Outcome{}, err
 	}
-	c.inVain, c.waits = len(batch.pods) == 0 && len(p.NewNodes) == 0, snapshot.Pending
-	took := c.o.Clock.Now().Sub(began)
+	searched, took := c.o.Clock.Since(searching), c.o.Clock.Since(began)
 	c.o.Meter.Solved(took)
 	solved := p
 	p, dropped := c.verify(ctx, problem, solved)
@@ -342,6 +335,10 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	}
 	if c.o.Record != nil {
 		c.o.Record(recorded(id, problem, solved, dropped, out))
+	}
+	c.rest, c.waits = leisure*searched, map[cluster.PodRef]bool{}
+	for _, pod := range snapshot.Pending {
+		c.waits[pod.PodRef] = true
 	}
 	return out, nil
 }
