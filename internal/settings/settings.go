@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -158,7 +159,8 @@ func either(values []string) string {
 	return strings.Join(values, "")
 }
 
-func table() []setting {
+// table are all settings. It is shared: who changes a row copies it.
+var table = sync.OnceValue(func() []setting {
 	port := func(f func(*Settings) *int) value {
 		return integer(0, 65535, func(s *Settings, n int64) { *f(s) = int(n) })
 	}
@@ -230,7 +232,7 @@ func table() []setting {
 		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", value: durationBy(initializationTimeout)},
 		{flag: "registration-timeout", def: "15m", help: "an instance whose node has not joined after this long is given up", value: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
-}
+})
 
 // LeftOut are the metrics with a series for each of something that are left out.
 func (s *Settings) LeftOut() Series {
@@ -390,7 +392,8 @@ func EnvName(flag string) string { return strings.ToUpper(strings.ReplaceAll(fla
 
 // Known tells whether an environment variable is one of the controller's settings.
 func Known(env string) bool {
-	return slices.ContainsFunc(table(), func(s setting) bool { return EnvName(s.flag) == env })
+	_, ok := rowOf(env)
+	return ok
 }
 
 // Own are the settings that Karpenter does not have: what each is for, by its variable, KERF_NODE_UPKEEP.

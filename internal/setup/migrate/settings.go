@@ -10,6 +10,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -44,24 +45,33 @@ func (s *Seen) environment() map[string]string {
 	}
 	c := container(s.Deployment)
 	maps.Copy(out, s.Variables)
-	for _, v := range c.Env {
-		switch {
-		case v.ValueFrom == nil:
+	for _, v := range c.Env { // of one that is there twice the last counts
+		switch from := v.ValueFrom; {
+		case from == nil:
 			out[v.Name] = v.Value
-		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
 			out[v.Name] = s.Deployment.Namespace
+		default:
+			delete(out, v.Name)
+			if value, ok := s.Variables[v.Name]; ok && from.ConfigMapKeyRef != nil {
+				out[v.Name] = value
+			}
 		}
 	}
-	for name, value := range s.flags() {
-		out[settings.EnvName(name)] = value
-	}
+	maps.Copy(out, settings.Arguments(slices.Concat(c.Command, c.Args)))
 	return out
 }
 
-// flags are the arguments that have the form of flags, by their long names.
-func (s *Seen) flags() map[string]string {
-	c := container(s.Deployment)
-	return settings.Arguments(slices.Concat(c.Command, c.Args))
+// arguments are what would stand behind kerf controller: those of the container, and of its command, whose program Kerf's image replaces.
+func arguments(c *corev1.Container) []string {
+	command := c.Command
+	if len(command) > 0 {
+		command = command[1:]
+	}
+	if len(command) > 0 && command[0] == "controller" {
+		command = command[1:]
+	}
+	return slices.Concat(command, c.Args)
 }
 
 // settings has the reader of Kerf's settings read what the running controller is told.
@@ -71,7 +81,7 @@ func (e *examination) settings() {
 	}
 	object := "Deployment " + e.Deployment.Namespace + "/" + e.Deployment.Name
 	before := len(e.findings)
-	e.flagsKnown(object)
+	e.startsWith(object)
 	e.variablesKnown(object)
 	e.fromElsewhere(object)
 	e.values(object)
@@ -83,16 +93,14 @@ func (e *examination) settings() {
 	e.reservations(object)
 }
 
-func (e *examination) flagsKnown(object string) {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settings.AddFlags(fs)
-	for _, name := range slices.Sorted(maps.Keys(e.flags())) {
-		if fs.Lookup(name) == nil {
-			e.blocks(object, "the argument --%s is none of Kerf's", name).
-				why("Kerf does not start with an argument that it does not know").
-				fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # remove --%s from the container's args, and from where they come; the chart sets none", e.Deployment.Namespace, e.Deployment.Name, name))
-		}
+// startsWith judges the container's arguments.
+func (e *examination) startsWith(object string) {
+	if e.NoStart == "" {
+		return
 	}
+	e.blocks(object, "the container's arguments: %s", e.NoStart).
+		why("Kerf does not start with them").
+		fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct the container's args, and where they come from; the chart sets none", e.Deployment.Namespace, e.Deployment.Name))
 }
 
 func (e *examination) variablesKnown(object string) {

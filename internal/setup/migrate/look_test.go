@@ -1,0 +1,54 @@
+package migrate
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestTheControllersContainerIsTheOneThatIsToldOfTheCluster(t *testing.T) {
+	s := healthy(t)
+	c := s.container()
+	c.Name, c.Env, c.Args = "karpenter", append(c.Env[1:], corev1.EnvVar{Name: "LOG_LEVEL", Value: "info"}, corev1.EnvVar{Name: "LOG_LEVEL", Value: "debug"}), []string{"--cluster-name=demo"}
+	pod := &s.Deployment.Spec.Template.Spec
+	pod.Containers = []corev1.Container{{Name: "beside", Image: "proxy", Env: []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "verbose"}}}, *c}
+	if env := s.environment(); env["LOG_LEVEL"] != "debug" || env["CLUSTER_NAME"] != "demo" {
+		t.Errorf("got %v", env)
+	}
+	if r := Examine(s); !r.Ready {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestWhatTheControllerSaysOfArgumentsBlocks(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := healthy(t).Deployment
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Command, c.Args = []string{"/kerf", "controller", "--quiet"}, []string{"--reserved-enis"}
+	var asked []string
+	s, err := Look(t.Context(), Options{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(d).Build(), Arguments: func(args []string) error {
+		asked = args
+		return errors.New("flag needs an argument: --reserved-enis")
+	}})
+	if err != nil || !slices.Equal(asked, []string{"--quiet", "--reserved-enis"}) {
+		t.Fatalf("asked for %q: %v", asked, err)
+	}
+	if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool {
+		return f.Severity == Blocks && f.Text == "the container's arguments: flag needs an argument: --reserved-enis"
+	}) {
+		t.Error("it does not block")
+	}
+}
