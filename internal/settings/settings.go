@@ -431,7 +431,7 @@ func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool))
 
 // Load reads every setting from fs (flags that were given) and getenv (the rest), and checks them.
 //
-// Errors: all malformed settings at once, each named by its flag or variable. Warnings name feature gates that are not
+// Errors: all malformed settings at once, as Refusals has them, each named by its flag or variable. Warnings name feature gates that are not
 // known, and with --kerf-compat=karpenter variables that are malformed.
 func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []string, err error) {
 	var errs []error
@@ -449,7 +449,7 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 			perr = row.value.parse(&s, value)
 		}
 		if perr != nil {
-			errs = append(errs, fmt.Errorf("%s=%q: %w", source, value, perr))
+			errs = append(errs, refuse([]string{EnvName(row.flag)}, "%s=%q: %w", source, value, perr))
 			continue
 		}
 		unknown := func(name string) {
@@ -469,17 +469,17 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 		}
 	}
 	if s.ClusterName == "" && len(errs) == 0 {
-		errs = append(errs, errors.New("CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
+		errs = append(errs, refuse([]string{"CLUSTER_NAME"}, "CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
 	}
 	if s.MetricsPort == s.HealthProbePort && s.MetricsPort != 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("METRICS_PORT and HEALTH_PROBE_PORT are both %d: give each a port of its own, or switch one off with 0", s.MetricsPort))
+		errs = append(errs, refuse([]string{"METRICS_PORT", "HEALTH_PROBE_PORT"}, "METRICS_PORT and HEALTH_PROBE_PORT are both %d: give each a port of its own", s.MetricsPort))
 	}
 	if s.BatchIdleDuration > s.BatchMaxDuration && len(errs) == 0 {
 		if compat == KarpenterDefaults {
 			warnings = append(warnings, fmt.Sprintf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration))
 			return s, warnings, nil
 		}
-		errs = append(errs, fmt.Errorf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))
+		errs = append(errs, refuse([]string{"BATCH_IDLE_DURATION", "BATCH_MAX_DURATION"}, "BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))
 	}
 	return s, warnings, errors.Join(errs...)
 }

@@ -80,6 +80,7 @@ func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
 		{"settings.env", "\nBATCH_IDLE_DURATIN=2s\n", `settings.env:2: the controller has no setting "BATCH_IDLE_DURATIN"; did you mean BATCH_IDLE_DURATION?`},
 		{"settings.env", "BATCH_IDLE_DURATION=soon\n", `settings.env:1: BATCH_IDLE_DURATION="soon"`},
 		{"settings.env", "BATCH_MAX_DURATION=30s\nBATCH_IDLE_DURATION=60s\n", "settings.env:2: BATCH_IDLE_DURATION=1m0s is longer than BATCH_MAX_DURATION=30s"},
+		{"settings.env", "LOG_LEVEL=debug\nBATCH_MAX_DURATION=500ms\n", "settings.env:2: BATCH_IDLE_DURATION=1s is longer than BATCH_MAX_DURATION=500ms"},
 		{"settings.env", "LOG_LEVEL=debug\nKERF_PRICE_GUARD=x\nRESERVED_ENIS=y\n", "settings.env:2: KERF_PRICE_GUARD=\"x\": want a whole number of times from 0 to 1000, such as 5, or off"},
 		{"settings.env", "FEATURE_GATES=NodeOverlay=true\n", "settings.env:1: NodeOverlays are not simulated"},
 		{"settings.env", "CLUSTER_NAME=mine\n", "settings.env:1: CLUSTER_NAME is set by the simulation"},

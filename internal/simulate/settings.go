@@ -80,20 +80,15 @@ func (c *Configuration) checkSettings() error {
 	return nil
 }
 
-// placed puts the place before each of joined errors that begins with the name of a setting, BATCH_IDLE_DURATION="soon": ….
+// placed puts the place that a setting is from before each of the refusals of an error.
 func (c *Configuration) placed(err error) error {
-	all := []error{err}
-	if joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		all = joined.Unwrap()
-	}
-	for i, e := range all {
-		variable, _, _ := strings.Cut(e.Error(), "=")
-		if place := c.places[variable]; place != "" {
-			all[i] = fmt.Errorf("%s: %w", place, e)
+	var all []error
+	for _, r := range settings.Refusals(err) {
+		e := error(r)
+		if i := slices.IndexFunc(r.Variables, func(v string) bool { return c.places[v] != "" }); i >= 0 {
+			e = fmt.Errorf("%s: %w", c.places[r.Variables[i]], r)
 		}
+		all = append(all, e)
 	}
 	return errors.Join(all...)
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
@@ -147,7 +146,7 @@ func (s *Seen) environmentValues(v *manifests.Values) {
 		}
 	}
 	c := container(s.Deployment)
-	flags := settings.Arguments(slices.Concat(c.Command, c.Args))
+	flags := s.flags()
 	for i, e := range c.Env {
 		_, beaten := flags[e.Name]
 		if !beaten && !slices.ContainsFunc(c.Env[i+1:], func(later corev1.EnvVar) bool { return later.Name == e.Name }) {

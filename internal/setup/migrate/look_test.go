@@ -3,6 +3,7 @@ package migrate
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +26,31 @@ func TestTheControllersContainerIsTheOneThatIsToldOfTheCluster(t *testing.T) {
 	}
 	if r := Examine(s); !r.Ready {
 		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestACorrectionDiffersFromWhatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		env  []corev1.EnvVar
+		args []string
+		want string
+	}{
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8080"}, {Name: "HEALTH_PROBE_PORT", Value: "8080"}}, nil, " HEALTH_PROBE_PORT=8081"},
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8081"}}, nil, " METRICS_PORT=8080"},
+		{[]corev1.EnvVar{{Name: "BATCH_MAX_DURATION", Value: "500ms"}}, nil, " BATCH_MAX_DURATION=10s"},
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8080"}}, []string{"--health-probe-port=8080"}, "correct --health-probe-port in the container's args"},
+	} {
+		s := healthy(t)
+		s.container().Env, s.container().Args = append(s.container().Env, c.env...), c.args
+		var fixes []string
+		for _, f := range Examine(s).Findings {
+			if f.Area == "settings" && f.Severity != Fine {
+				fixes = append(fixes, f.Fix...)
+			}
+		}
+		if text := strings.Join(fixes, "\n"); !strings.Contains(text, c.want) {
+			t.Errorf("%v %v: %s\nwant %s", c.env, c.args, text, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -58,8 +59,14 @@ func (s *Seen) environment() map[string]string {
 			}
 		}
 	}
-	maps.Copy(out, settings.Arguments(slices.Concat(c.Command, c.Args)))
+	maps.Copy(out, s.flags())
 	return out
+}
+
+// flags are the settings that the container's arguments give, by their variables.
+func (s *Seen) flags() map[string]string {
+	c := container(s.Deployment)
+	return settings.Arguments(slices.Concat(c.Command, c.Args))
 }
 
 // arguments are what would stand behind kerf controller: those of the container, and of its command, whose program Kerf's image replaces.
@@ -139,14 +146,14 @@ func (e *examination) fromElsewhere(object string) {
 func (e *examination) values(object string) {
 	_, warnings, err := e.load(settings.KerfDefaults)
 	_, tolerant, kept := e.load(settings.KarpenterDefaults)
-	for _, problem := range problems(err) {
-		if !slices.Contains(problems(kept), problem) {
-			e.differs(object, "%s", problem).
+	for _, refused := range settings.Refusals(err) {
+		if !slices.ContainsFunc(settings.Refusals(kept), func(r *settings.Refusal) bool { return r.Error() == refused.Error() }) {
+			e.differs(object, "%s", refused).
 				why("with settings.kerf.compat=karpenter its default holds and a warning is logged; otherwise Kerf does not start").
-				fix(e.correction(problem))
+				fix(e.correction(refused.Variables))
 			continue
 		}
-		e.blocks(object, "%s", problem).why("Kerf does not start with it").fix(e.correction(problem))
+		e.blocks(object, "%s", refused).why("Kerf does not start with it").fix(e.correction(refused.Variables))
 	}
 	for _, w := range tolerant {
 		if !slices.Contains(warnings, w) && err != nil {
@@ -156,34 +163,26 @@ func (e *examination) values(object string) {
 	}
 }
 
-// correction is the command that sets a value anew of which a problem tells, with its default: whoever applies the Deployment has
-// to be told, as it would put the old one back.
-func (e *examination) correction(problem string) string {
-	end := strings.IndexFunc(problem, func(r rune) bool {
-		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	})
-	if end < 0 {
-		end = len(problem)
-	}
-	source := problem[:end]
-	variable, value := source, "VALUE"
-	if flag, ok := strings.CutPrefix(source, "--"); ok {
-		variable = settings.EnvName(flag)
-	}
+// correction is the command that sets one of some variables anew, with its default: the first that has another value. Whoever applies the
+// Deployment has to be told, as it would put the old one back.
+func (e *examination) correction(variables []string) string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	settings.AddFlags(fs)
-	fs.VisitAll(func(f *pflag.Flag) {
-		if settings.EnvName(f.Name) == variable && f.DefValue != "" {
-			value = f.DefValue
-		}
-	})
+	flags := map[string]*pflag.Flag{}
+	fs.VisitAll(func(f *pflag.Flag) { flags[settings.EnvName(f.Name)] = f })
+	env, variable := e.environment(), variables[0]
+	if i := slices.IndexFunc(variables, func(v string) bool { return env[v] != "" && env[v] != flags[v].DefValue }); i >= 0 {
+		variable = variables[i]
+	}
+	value := cmp.Or(flags[variable].DefValue, "VALUE")
 	path := valuePath(variable)
 	const other = "   # or the value that you mean"
 	r, known := e.Owner.current()
 	d := e.Deployment
+	_, isFlag := e.flags()[variable]
 	switch {
-	case source != variable:
-		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct %s in the container's args, and where they come from", d.Namespace, d.Name, source)
+	case isFlag:
+		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct --%s in the container's args, and where they come from", d.Namespace, d.Name, flags[variable].Name)
 	case e.Owner.Manager == Helm && known && path != "":
 		chart := "oci://public.ecr.aws/karpenter/" + r.Chart + " --version " + r.Version
 		if r.Chart == kerfChart {
@@ -228,14 +227,6 @@ func (s *Seen) load(compat string) (settings.Settings, []string, error) {
 		v, ok := env[name]
 		return v, ok
 	})
-}
-
-// problems are the lines of joined errors.
-func problems(err error) []string {
-	if err == nil {
-		return nil
-	}
-	return strings.Split(err.Error(), "\n")
 }
 
 // podsOwn are parts of the pod that no value of the chart may stand for: somebody patched them in.
