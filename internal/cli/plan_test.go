@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -15,6 +16,17 @@ func TestAnEmptyVariableHidesNoSettingOfTheDeployment(t *testing.T) {
 		if got, ok := lookup(name); !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestALocalPortCollidesWithAnotherThatIsGivenOnly(t *testing.T) {
+	for _, pair := range []string{"METRICS_PORT=8081", "HEALTH_PROBE_PORT=8080"} {
+		if err := settingsRead([]string{pair}, io.Discard); err != nil {
+			t.Errorf("%s: %v", pair, err)
+		}
+	}
+	if err := settingsRead([]string{"METRICS_PORT=9000", "HEALTH_PROBE_PORT=9000"}, io.Discard); err == nil {
+		t.Error("one port for both is taken")
 	}
 }
 
