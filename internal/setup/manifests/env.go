@@ -209,8 +209,24 @@ func (i *installation) checkSettings() error {
 		}
 	}
 	s, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-	if err != nil {
-		return err
+	for _, r := range settings.Refusals(err) {
+		var values []string
+		for _, name := range r.Variables {
+			if value := set[name]; value != "" {
+				values = append(values, value)
+			}
+		}
+		switch len(values) {
+		case 0:
+			errs = append(errs, r)
+		case 1:
+			errs = append(errs, fmt.Errorf("value %s: %w", values[0], r))
+		default:
+			errs = append(errs, fmt.Errorf("values %s: %w", strings.Join(values, " and "), r))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	if _, err := intake.ParseDefaultSpreads(s.SchedulerConfig); err != nil {
 		return fmt.Errorf("value settings.schedulerConfig: %w", err)
