@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,28 @@ func TestACorrectionDiffersFromWhatIsThere(t *testing.T) {
 		}
 		if text := strings.Join(fixes, "\n"); !strings.Contains(text, c.want) {
 			t.Errorf("%v %v: %s\nwant %s", c.env, c.args, text, c.want)
+		}
+	}
+}
+
+func TestGatesAreReadAsTheControllerReadsThem(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"NodeRepair = true , StaticCapacity=1":             {"settings.featureGates.nodeRepair": "true", "settings.featureGates.staticCapacity": "true"},
+		"noderepair=true,reservedcapacity=false":           {}, // no such gates
+		"ReservedCapacity = false":                         {reservedCapacity: "false"},
+		"ReservedCapacity=false,ReservedCapacity=true":     {},
+		"NodeRepair=true,ReservedCapacity=f,NodeRepair=no": {"settings.featureGates.nodeRepair": "true", reservedCapacity: "false"},
+	} {
+		s := healthy(t)
+		s.container().Env[2].Value = text
+		got := map[string]string{}
+		for path, value := range s.chosen() {
+			if strings.HasPrefix(path, "settings.featureGates.") {
+				got[path] = value
+			}
+		}
+		if _, off := want[reservedCapacity]; !maps.Equal(got, want) || s.reservedCapacityOff() != off {
+			t.Errorf("%s: got %v, want %v; reservations are off: %t", text, got, want, s.reservedCapacityOff())
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -258,14 +257,10 @@ func (s *Seen) reservedCapacityOff() bool {
 	if s.Deployment == nil || s.isKerf() {
 		return false
 	}
-	for item := range strings.SplitSeq(s.environment()["FEATURE_GATES"], ",") {
-		if gate, value, _ := strings.Cut(strings.TrimSpace(item), "="); strings.EqualFold(gate, "ReservedCapacity") {
-			on, err := strconv.ParseBool(value)
-			return err == nil && !on
-		}
-	}
 	running, err := minor(s.version())
-	return err == nil && running.LessThan(version.MustParseGeneric("1.6"))
+	off := err == nil && running.LessThan(version.MustParseGeneric("1.6"))
+	gates, _ := settings.ParseGates(fmt.Sprintf("ReservedCapacity=%t,%s", !off, s.environment()["FEATURE_GATES"])) // values says what is malformed
+	return !gates.ReservedCapacity
 }
 
 // reservations says what would change with a feature gate that the swap would switch on.
