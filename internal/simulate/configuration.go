@@ -238,6 +238,7 @@ func (c *Configuration) note(what, example string) {
 
 // readSettings reads NAME=VALUE in lines; those that begin with # are comments.
 func (c *Configuration) readSettings(f File) error {
+	var errs []error
 	lines := bufio.NewScanner(bytes.NewReader(f.Data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "))
@@ -246,11 +247,10 @@ func (c *Configuration) readSettings(f File) error {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || name == "" {
-			return fmt.Errorf("%s:%d: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", f.Name, n)
+			errs = append(errs, fmt.Errorf("%s:%d: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", f.Name, n))
+			continue
 		}
-		if err := c.set(fmt.Sprintf("%s:%d", f.Name, n), name, strings.Trim(value, `"'`)); err != nil {
-			return err
-		}
+		errs = append(errs, c.set(fmt.Sprintf("%s:%d", f.Name, n), name, strings.Trim(value, `"'`)))
 	}
-	return lines.Err()
+	return errors.Join(append(errs, lines.Err())...)
 }

@@ -80,6 +80,9 @@ func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
 		{"settings.env", "\nBATCH_IDLE_DURATIN=2s\n", `settings.env:2: the controller has no setting "BATCH_IDLE_DURATIN"; did you mean BATCH_IDLE_DURATION?`},
 		{"settings.env", "BATCH_IDLE_DURATION=soon\n", `settings.env:1: BATCH_IDLE_DURATION="soon"`},
 		{"settings.env", "BATCH_MAX_DURATION=30s\nBATCH_IDLE_DURATION=60s\n", "settings.env:2: BATCH_IDLE_DURATION=1m0s is longer than BATCH_MAX_DURATION=30s"},
+		{"settings.env", "NOVEL=1\nBATCH\nCLUSTER_NAME=mine\n", "settings.env:3: CLUSTER_NAME is set by the simulation"},
+		{"settings.env", "NOVEL=1\nBATCH\nCLUSTER_NAME=mine\n", "settings.env:2: want NAME=VALUE"},
+		{"settings.env", "--shadow=true\n", "settings.env:1: KERF_SHADOW is set by the simulation"},
 		{"settings.env", "LOG_LEVEL=debug\nBATCH_MAX_DURATION=500ms\n", "settings.env:2: BATCH_IDLE_DURATION=1s is longer than BATCH_MAX_DURATION=500ms"},
 		{"settings.env", "LOG_LEVEL=debug\nKERF_PRICE_GUARD=x\nRESERVED_ENIS=y\n", "settings.env:2: KERF_PRICE_GUARD=\"x\": want a whole number of times from 0 to 1000, such as 5, or off"},
 		{"settings.env", "FEATURE_GATES=NodeOverlay=true\n", "settings.env:1: NodeOverlays are not simulated"},
@@ -112,6 +115,14 @@ func TestWhatTheControllerWarnsOfIsSaid(t *testing.T) {
 		})
 		if said != (name != "FEATURE_GATES") {
 			t.Errorf("%v: the notes say so: %t\n%v", pairs, said, c.Notes)
+		}
+	}
+}
+
+func TestShortNamesOfFlagsAreTaken(t *testing.T) {
+	for _, pair := range []string{"compat=karpenter", "--compat=karpenter", "kerf-compat=karpenter", "KERF_COMPAT=karpenter"} {
+		if c, err := Configure("a", nil, pair); err != nil || c.Settings["KERF_COMPAT"] != "karpenter" {
+			t.Errorf("%s: %v", pair, err)
 		}
 	}
 }

@@ -23,11 +23,11 @@ var kept = []string{"CLUSTER_NAME", "CLUSTER_CA_BUNDLE", "INTERRUPTION_QUEUE", "
 func (c *Configuration) set(place, name, value string) error {
 	fs := pflag.NewFlagSet("controller", pflag.ContinueOnError)
 	settings.AddFlags(fs)
-	variable, names := "", []string(nil)
+	variable, names, flag := "", []string(nil), settings.LongName(strings.TrimLeft(name, "-"))
 	fs.VisitAll(func(f *pflag.Flag) {
 		v := settings.EnvName(f.Name)
 		names = append(names, v)
-		if name == v || strings.TrimLeft(name, "-") == f.Name {
+		if name == v || flag == f.Name {
 			variable = v
 		}
 	})
