@@ -32,3 +32,13 @@ func Refusals(err error) (all []*Refusal) {
 	}
 	return all
 }
+
+// Warning is what Load tells of a setting that it takes.
+type Warning struct {
+	Variable, Text string
+	// Gate is the feature gate that is switched on and that there is none of, where that is what the warning is about.
+	Gate string
+}
+
+// String is the text.
+func (w Warning) String() string { return w.Text }

@@ -433,8 +433,11 @@ func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool))
 //
 // Errors: all malformed settings at once, as Refusals has them, each named by its flag or variable. Warnings name feature gates that are not
 // known, and with --kerf-compat=karpenter variables that are malformed.
-func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []string, err error) {
+func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []Warning, err error) {
 	var errs []error
+	warn := func(flag, format string, args ...any) {
+		warnings = append(warnings, Warning{Variable: EnvName(flag), Text: fmt.Sprintf(format, args...)})
+	}
 	rows := table()
 	compat, _ := rows[slices.IndexFunc(rows, func(r setting) bool { return r.flag == compatFlag })].given(fs, getenv)
 	for _, row := range rows {
@@ -444,7 +447,7 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 		value, source := row.given(fs, getenv)
 		perr := row.value.parse(&s, value)
 		if compat == KarpenterDefaults && source == EnvName(row.flag) && row.fallsBack(perr) {
-			warnings = append(warnings, fmt.Sprintf("%s=%q: %v; its default %q holds", source, value, perr, row.def))
+			warn(row.flag, "%s=%q: %v; its default %q holds", source, value, perr, row.def)
 			value, source = row.def, ""
 			perr = row.value.parse(&s, value)
 		}
@@ -453,7 +456,8 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 			continue
 		}
 		unknown := func(name string) {
-			warnings = append(warnings, fmt.Sprintf("%s: feature gate %q is not known and has no effect", source, name))
+			warn(row.flag, "%s: feature gate %q is not known and has no effect", source, name)
+			warnings[len(warnings)-1].Gate = name
 		}
 		switch row.flag {
 		case "feature-gates":
@@ -461,11 +465,11 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 		case "aws-feature-gates":
 			_ = s.AWSFeatureGates.parse(value, unknown)
 			if s.AWSFeatureGates.NodeClassCEL {
-				warnings = append(warnings, source+": NodeClassCEL has no effect: Kerf does not evaluate expressions yet, and an EC2NodeClass that has one is not ready")
+				warn(row.flag, "%s", source+": NodeClassCEL has no effect: Kerf does not evaluate expressions yet, and an EC2NodeClass that has one is not ready")
 			}
 		}
 		if text := row.idle(source, value); text != "" {
-			warnings = append(warnings, text)
+			warn(row.flag, "%s", text)
 		}
 	}
 	if s.ClusterName == "" && len(errs) == 0 {
@@ -476,7 +480,7 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 	}
 	if s.BatchIdleDuration > s.BatchMaxDuration && len(errs) == 0 {
 		if compat == KarpenterDefaults {
-			warnings = append(warnings, fmt.Sprintf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration))
+			warn("batch-idle-duration", "BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration)
 			return s, warnings, nil
 		}
 		errs = append(errs, refuse([]string{"BATCH_IDLE_DURATION", "BATCH_MAX_DURATION"}, "BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))

@@ -38,6 +38,8 @@ type Configuration struct {
 	// Region is where its NodePools say that they are; empty if they do not.
 	Region string
 	Notes  []workload.Note
+	// Warnings are what the controller warns of in the settings.
+	Warnings []string
 
 	places map[string]string // where each setting is from
 }

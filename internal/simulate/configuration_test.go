@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -110,12 +111,19 @@ func TestWhatTheControllerWarnsOfIsSaid(t *testing.T) {
 			t.Fatalf("%v: %v", pairs, err)
 		}
 		name, _, _ := strings.Cut(pairs[len(pairs)-1], "=")
-		said := slices.ContainsFunc(c.Notes, func(n workload.Note) bool {
-			return strings.HasPrefix(n.What, "the controller warns of its settings: "+name)
-		})
+		said := len(c.Warnings) == 1 && strings.HasPrefix(c.Warnings[0], name)
 		if said != (name != "FEATURE_GATES") {
-			t.Errorf("%v: the notes say so: %t\n%v", pairs, said, c.Notes)
+			t.Errorf("%v: it warns of %q", pairs, c.Warnings)
 		}
+	}
+	var b bytes.Buffer
+	one := &Result{Workload: "w", Warnings: []string{"LOG_LEVEL: odd", "IGNORE_DRA_REQUESTS: idle"}, Notes: []workload.Note{{What: "no subnets"}}}
+	writeRuns(&b, []*Result{one, one})
+	if text := b.String(); !strings.Contains(text, "NOTE: the controller warns of its settings: LOG_LEVEL: odd; IGNORE_DRA_REQUESTS: idle\n") || !strings.HasSuffix(text, "Other than in your cluster:\n  - no subnets\n") {
+		t.Errorf("the report is\n%s", text)
+	}
+	if _, notes := (&Comparison{Configurations: []Configured{{Name: "a", Results: []*Result{one}}, {Name: "b", Results: []*Result{{}}}}}).places(); !slices.Contains(notes, "with a, the controller warns of its settings: LOG_LEVEL: odd; IGNORE_DRA_REQUESTS: idle") {
+		t.Errorf("a comparison says %q", notes)
 	}
 }
 

@@ -51,7 +51,7 @@ func (c *Configuration) setPair(pair string) error {
 	return c.set("--set "+pair, name, value)
 }
 
-// checkSettings has the controller's reader read all settings that were set. What it warns of becomes a note.
+// checkSettings has the controller's reader read all settings that were set. What it warns of is in Warnings.
 //
 // Errors: those of the reader, each with the place that the setting is from; a gate that there is none of, which would be measured as if
 // it were on; the gate of something that is not simulated.
@@ -69,13 +69,12 @@ func (c *Configuration) checkSettings() error {
 	case loaded.FeatureGates.NodeOverlay:
 		return fmt.Errorf("%s: NodeOverlays are not simulated: leave NodeOverlay out of FEATURE_GATES, and give your prices with %s=FILE (docs/prices.md)", c.places["FEATURE_GATES"], priceFile)
 	}
-	for _, variable := range []string{"FEATURE_GATES", "AWS_FEATURE_GATES"} {
-		if unknown, known := settings.UnknownGates(variable, c.Settings[variable]); len(unknown) > 0 {
-			return fmt.Errorf("%s: the controller has no feature gate %q%s (there are %s)", c.places[variable], unknown[0], didYouMean(unknown[0], known), strings.Join(known, ", "))
-		}
-	}
 	for _, w := range warnings {
-		c.note("the controller warns of its settings: "+w, "")
+		if w.Gate != "" {
+			known := settings.GateNames(w.Variable)
+			return fmt.Errorf("%s: the controller has no feature gate %q%s (there are %s)", c.places[w.Variable], w.Gate, didYouMean(w.Gate, known), strings.Join(known, ", "))
+		}
+		c.Warnings = append(c.Warnings, w.Text)
 	}
 	return nil
 }

@@ -214,7 +214,7 @@ func valuePath(variable string) string {
 }
 
 // load reads the settings as the controller would.
-func (s *Seen) load(compat string) (settings.Settings, []string, error) {
+func (s *Seen) load(compat string) (settings.Settings, []settings.Warning, error) {
 	env := s.environment()
 	return settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
 		switch {
