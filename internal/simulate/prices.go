@@ -80,7 +80,7 @@ func (c *Comparison) places() (places, notes []string) {
 				notes = append(notes, note)
 			}
 		}
-		notes = append(notes, r.settingsNote("with " + of.Name + ", "))
+		notes = append(notes, r.settingsNote("with "+of.Name+", "))
 	}
 	return places, notes
 }
