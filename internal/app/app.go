@@ -62,7 +62,7 @@ const component = "karpenter"
 // not say others: it may have the Kubernetes API and the account.
 //
 // Errors: what could not be reached or read at the start, by name, and with what to set.
-func Run(ctx context.Context, s settings.Settings, warnings []string, where Surroundings) error {
+func Run(ctx context.Context, s settings.Settings, warnings []settings.Warning, where Surroundings) error {
 	log, err := obs.NewLogger(obs.LogOptions{Level: s.LogLevel, Paths: s.LogOutputPaths, ErrorPaths: s.LogErrorOutputPaths, Commit: version.Commit})
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func Run(ctx context.Context, s settings.Settings, warnings []string, where Surr
 	ctrl.SetLogger(bridge)
 	klog.SetLogger(bridge)
 	for _, w := range warnings {
-		log.Warn(w)
+		log.Warn(w.Text)
 	}
 	if s.MemoryLimit > 0 {
 		debug.SetMemoryLimit(s.MemoryLimit / 10 * 9)

@@ -4,7 +4,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/app"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -42,8 +41,20 @@ decides, and reports what it would have done and the difference in dollars per h
 	settings.AddFlags(c.Flags())
 	cluster.register(c)
 	account.register(c)
-	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(settings.LongName(name))
-	})
+	settings.NormalizeFlags(c.Flags())
 	return c
+}
+
+// controllerArguments tells whether kerf controller takes what stands behind it on a command line.
+//
+// Errors: those that it ends with.
+func controllerArguments(args []string) error {
+	c, _, err := Root().Find([]string{"controller"})
+	if err != nil {
+		return err
+	}
+	if err := c.ParseFlags(args); err != nil {
+		return flagError(c, err)
+	}
+	return noArguments(c, c.Flags().Args())
 }

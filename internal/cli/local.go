@@ -128,8 +128,12 @@ func settingsRead(pairs []string, progress io.Writer) error {
 	given := environment(pairs)
 	_, err := loadSettings(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
 		value, ok := given[name]
-		if !ok && name == "CLUSTER_NAME" {
+		switch {
+		case ok:
+		case name == "CLUSTER_NAME":
 			return localName, true
+		case name == "METRICS_PORT" || name == "HEALTH_PROBE_PORT":
+			return "0", true // it gets a port that is free
 		}
 		return value, ok
 	}, progress)

@@ -96,6 +96,9 @@ func (m *manifestsCommand) run(c *cobra.Command) error {
 		if err != nil {
 			return &usageError{err}
 		}
+		for _, w := range manifests.Warnings(m.release, values) {
+			_, _ = fmt.Fprintln(notices(c), w)
+		}
 		objects = append(objects, controller...)
 	}
 	if m.output.format == jsonFormat { // one document: a List, as kubectl writes it

@@ -66,7 +66,7 @@ func (m *migrateFlags) look(ctx context.Context) (*migrate.Seen, *rest.Config, e
 	if err != nil {
 		return nil, nil, err
 	}
-	seen, err := migrate.Look(ctx, migrate.Options{Reader: reader, API: api, Namespace: m.namespace, ClusterName: m.clusterName, Region: m.account.region})
+	seen, err := migrate.Look(ctx, migrate.Options{Reader: reader, API: api, Arguments: controllerArguments, Namespace: m.namespace, ClusterName: m.clusterName, Region: m.account.region})
 	return seen, config, err
 }
 

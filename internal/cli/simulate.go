@@ -341,7 +341,7 @@ func (f *simulateFlags) spec(c *simulate.Configuration, seed uint64) (*simulate.
 		start = simulate.StartAt(w.Begun)
 	}
 	s := &simulate.Spec{
-		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Workload: w, Start: start, Horizon: horizon, Warmup: f.warmup, Seed: seed,
+		Configuration: c.Name, Manifests: c.Manifests, Settings: c.Settings, Notes: c.Notes, Warnings: c.Warnings, Workload: w, Start: start, Horizon: horizon, Warmup: f.warmup, Seed: seed,
 		Types: f.types, Interruptions: f.interruptions, Volatility: f.volatility, Boot: f.boot, Events: f.events != "",
 	}
 	facts, err := ec2facts.Load()

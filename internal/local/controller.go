@@ -53,7 +53,8 @@ func (c *Cluster) startController(ctx context.Context) error {
 	return c.Run(ctx, d)
 }
 
-// Deployment is the Deployment of the installation with the settings that were asked for; a port that is 0 is the chart's.
+// Deployment is the Deployment of the installation with the settings that were asked for. A setting of a port beats the port here; ports
+// that are 0 are the chart's, whatever is set.
 func (c *Cluster) Deployment(metricsPort, healthPort int) (*appsv1.Deployment, error) {
 	objects, err := c.installation(metricsPort, healthPort)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,8 +79,8 @@ func (c *Cluster) install(ctx context.Context) error {
 	return nil
 }
 
-// installation are the objects of the controller's installation with the settings that were asked for; a port that is 0 is
-// the chart's.
+// installation are the objects of the controller's installation with the settings that were asked for. A setting of a port beats the port
+// here; ports that are 0 are the chart's, whatever is set.
 func (c *Cluster) installation(metricsPort, healthPort int) ([]client.Object, error) {
 	v := manifests.Defaults()
 	v.Settings.ClusterName, v.Settings.InterruptionQueue = c.Name, c.Name
@@ -88,6 +89,18 @@ func (c *Cluster) installation(metricsPort, healthPort int) ([]client.Object, er
 	for _, pair := range c.options.ControllerEnv {
 		name, value, _ := strings.Cut(pair, "=")
 		switch name {
+		case "METRICS_PORT", "HEALTH_PROBE_PORT": // probes go to what the values say
+			port, into := metricsPort, &v.Controller.Metrics.Port
+			if name == "HEALTH_PROBE_PORT" {
+				port, into = healthPort, &v.Controller.HealthProbe.Port
+			}
+			if port == 0 {
+				continue
+			}
+			if n, err := strconv.ParseUint(value, 10, 16); err == nil && n > 0 {
+				*into = int32(n)
+				continue
+			}
 		case "FEATURE_GATES": // which rights the controller gets hangs on them
 			gates, err := settings.ParseGates(value)
 			if err != nil {

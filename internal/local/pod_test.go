@@ -10,6 +10,26 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
+func TestAPortThatIsSetIsTheContainersPort(t *testing.T) {
+	c := &Cluster{Name: "demo", options: Options{ControllerEnv: []string{"METRICS_PORT=8081"}}}
+	if _, err := c.Deployment(0, 0); err != nil {
+		t.Errorf("for rights alone: %v", err)
+	}
+	d, err := c.Deployment(9080, 9081)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := kubelet.PodOf(d, "x").Environment()
+	if err != nil || !slices.Contains(env, "METRICS_PORT=8081") || !slices.Contains(env, "HEALTH_PROBE_PORT=9081") {
+		t.Errorf("got %q, %v", env, err)
+	}
+	for _, p := range d.Spec.Template.Spec.Containers[0].Ports {
+		if p.Name == manifests.MetricsPort && p.ContainerPort != 8081 {
+			t.Errorf("the container's port is %d, want 8081, where the controller listens", p.ContainerPort)
+		}
+	}
+}
+
 // The shipped Deployment needs nothing that a process of this instance can't be given.
 func TestTheShippedDeploymentIsUnderstood(t *testing.T) {
 	c := &Cluster{Name: "demo", options: Options{ControllerEnv: []string{"LOG_LEVEL=debug"}}}

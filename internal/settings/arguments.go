@@ -1,6 +1,6 @@
 package settings
 
-import "strings"
+import "github.com/spf13/pflag"
 
 // LongName is the name of a flag of the controller that has a short form: kerf-shadow of shadow. Other names are returned as they are.
 func LongName(flag string) string {
@@ -10,31 +10,21 @@ func LongName(flag string) string {
 	return flag
 }
 
-// Arguments are the flags of a command line by their long names, without dashes, as the controller reads them: a flag of a boolean
-// setting takes no argument after it, a flag of another one always takes the next. Of a flag that is there twice the last counts.
-// Flags that are no settings are among them; one that is followed by another flag, or by nothing, is "true".
+// NormalizeFlags has fs take the short forms of flags for the long ones.
+func NormalizeFlags(fs *pflag.FlagSet) {
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName { return pflag.NormalizedName(LongName(name)) })
+}
+
+// Arguments are the settings that a command line gives as flags, by their variables, as the controller reads them. Flags that are no
+// settings are left out, and so is all that stands behind a flag with which the controller does not start.
 func Arguments(args []string) map[string]string {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	AddFlags(fs)
+	NormalizeFlags(fs)
+	fs.Usage = func() {} // --help writes nothing
+	fs.ParseErrorsAllowlist.UnknownFlags = true
+	_ = fs.Parse(args)
 	out := map[string]string{}
-	for i := 0; i < len(args); i++ {
-		name, ok := strings.CutPrefix(args[i], "--")
-		if !ok || name == "" {
-			continue
-		}
-		name, value, given := strings.Cut(name, "=")
-		name = LongName(name)
-		row, known := rowOf(EnvName(name))
-		next := i+1 < len(args)
-		switch {
-		case given:
-		case known && row.isBool, !known && (!next || strings.HasPrefix(args[i+1], "-")):
-			value = "true"
-		case !next:
-			continue // the controller does not start with it
-		default:
-			i++
-			value = args[i]
-		}
-		out[name] = value
-	}
+	fs.Visit(func(f *pflag.Flag) { out[EnvName(f.Name)] = f.Value.String() })
 	return out
 }

@@ -36,20 +36,15 @@ func (g *AWSGates) byName() map[string]*bool {
 	return map[string]*bool{"NodeClassCEL": &g.NodeClassCEL}
 }
 
-// UnknownGates are the gates that a text switches on and that there are none of, where variable is FEATURE_GATES or AWS_FEATURE_GATES,
-// and the gates that there are. The controller warns of the former, and they have no effect.
-func UnknownGates(variable, text string) (unknown, known []string) {
-	var gates map[string]*bool
+// GateNames are the gates that there are, where variable is FEATURE_GATES or AWS_FEATURE_GATES.
+func GateNames(variable string) []string {
 	switch variable {
 	case "FEATURE_GATES":
-		gates = new(Gates).byName()
+		return slices.Sorted(maps.Keys(new(Gates).byName()))
 	case "AWS_FEATURE_GATES":
-		gates = new(AWSGates).byName()
-	default:
-		return nil, nil
+		return slices.Sorted(maps.Keys(new(AWSGates).byName()))
 	}
-	_ = parseGates(text, gates, func(name string) { unknown = append(unknown, name) })
-	return unknown, slices.Sorted(maps.Keys(gates))
+	return nil
 }
 
 // parseGates sets what a list of gates names; warn, which may be nil, is told of gates that are not known and switched on.

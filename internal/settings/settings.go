@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -158,7 +159,8 @@ func either(values []string) string {
 	return strings.Join(values, "")
 }
 
-func table() []setting {
+// table are all settings. It is shared: who changes a row copies it.
+var table = sync.OnceValue(func() []setting {
 	port := func(f func(*Settings) *int) value {
 		return integer(0, 65535, func(s *Settings, n int64) { *f(s) = int(n) })
 	}
@@ -230,7 +232,7 @@ func table() []setting {
 		{flag: "kerf-initialization-timeout", def: "0s", help: "a node that has joined and after this long still can't take pods (not ready, a start-up taint, a resource that is not there) is ended; 0s: never, it is only told", value: durationBy(initializationTimeout)},
 		{flag: "registration-timeout", def: "15m", help: "an instance whose node has not joined after this long is given up", value: duration(time.Second, func(s *Settings) *time.Duration { return &s.RegistrationTimeout })},
 	}
-}
+})
 
 // LeftOut are the metrics with a series for each of something that are left out.
 func (s *Settings) LeftOut() Series {
@@ -390,7 +392,8 @@ func EnvName(flag string) string { return strings.ToUpper(strings.ReplaceAll(fla
 
 // Known tells whether an environment variable is one of the controller's settings.
 func Known(env string) bool {
-	return slices.ContainsFunc(table(), func(s setting) bool { return EnvName(s.flag) == env })
+	_, ok := rowOf(env)
+	return ok
 }
 
 // Own are the settings that Karpenter does not have: what each is for, by its variable, KERF_NODE_UPKEEP.
@@ -428,10 +431,13 @@ func (row *setting) given(fs *pflag.FlagSet, getenv func(string) (string, bool))
 
 // Load reads every setting from fs (flags that were given) and getenv (the rest), and checks them.
 //
-// Errors: all malformed settings at once, each named by its flag or variable. Warnings name feature gates that are not
+// Errors: all malformed settings at once, as Refusals has them, each named by its flag or variable. Warnings name feature gates that are not
 // known, and with --kerf-compat=karpenter variables that are malformed.
-func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []string, err error) {
+func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, warnings []Warning, err error) {
 	var errs []error
+	warn := func(flag, format string, args ...any) {
+		warnings = append(warnings, Warning{Variable: EnvName(flag), Text: fmt.Sprintf(format, args...)})
+	}
 	rows := table()
 	compat, _ := rows[slices.IndexFunc(rows, func(r setting) bool { return r.flag == compatFlag })].given(fs, getenv)
 	for _, row := range rows {
@@ -441,16 +447,17 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 		value, source := row.given(fs, getenv)
 		perr := row.value.parse(&s, value)
 		if compat == KarpenterDefaults && source == EnvName(row.flag) && row.fallsBack(perr) {
-			warnings = append(warnings, fmt.Sprintf("%s=%q: %v; its default %q holds", source, value, perr, row.def))
+			warn(row.flag, "%s=%q: %v; its default %q holds", source, value, perr, row.def)
 			value, source = row.def, ""
 			perr = row.value.parse(&s, value)
 		}
 		if perr != nil {
-			errs = append(errs, fmt.Errorf("%s=%q: %w", source, value, perr))
+			errs = append(errs, refuse([]string{EnvName(row.flag)}, "%s=%q: %w", source, value, perr))
 			continue
 		}
 		unknown := func(name string) {
-			warnings = append(warnings, fmt.Sprintf("%s: feature gate %q is not known and has no effect", source, name))
+			warn(row.flag, "%s: feature gate %q is not known and has no effect", source, name)
+			warnings[len(warnings)-1].Gate = name
 		}
 		switch row.flag {
 		case "feature-gates":
@@ -458,25 +465,25 @@ func Load(fs *pflag.FlagSet, getenv func(string) (string, bool)) (s Settings, wa
 		case "aws-feature-gates":
 			_ = s.AWSFeatureGates.parse(value, unknown)
 			if s.AWSFeatureGates.NodeClassCEL {
-				warnings = append(warnings, source+": NodeClassCEL has no effect: Kerf does not evaluate expressions yet, and an EC2NodeClass that has one is not ready")
+				warn(row.flag, "%s", source+": NodeClassCEL has no effect: Kerf does not evaluate expressions yet, and an EC2NodeClass that has one is not ready")
 			}
 		}
 		if text := row.idle(source, value); text != "" {
-			warnings = append(warnings, text)
+			warn(row.flag, "%s", text)
 		}
 	}
 	if s.ClusterName == "" && len(errs) == 0 {
-		errs = append(errs, errors.New("CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
+		errs = append(errs, refuse([]string{"CLUSTER_NAME"}, "CLUSTER_NAME is not set: give the name of the EKS cluster by --cluster-name or CLUSTER_NAME"))
 	}
 	if s.MetricsPort == s.HealthProbePort && s.MetricsPort != 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("METRICS_PORT and HEALTH_PROBE_PORT are both %d: give each a port of its own, or switch one off with 0", s.MetricsPort))
+		errs = append(errs, refuse([]string{"METRICS_PORT", "HEALTH_PROBE_PORT"}, "METRICS_PORT and HEALTH_PROBE_PORT are both %d: give each a port of its own", s.MetricsPort))
 	}
 	if s.BatchIdleDuration > s.BatchMaxDuration && len(errs) == 0 {
 		if compat == KarpenterDefaults {
-			warnings = append(warnings, fmt.Sprintf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration))
+			warn("batch-idle-duration", "BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s, which holds", s.BatchIdleDuration, s.BatchMaxDuration)
 			return s, warnings, nil
 		}
-		errs = append(errs, fmt.Errorf("BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))
+		errs = append(errs, refuse([]string{"BATCH_IDLE_DURATION", "BATCH_MAX_DURATION"}, "BATCH_IDLE_DURATION=%s is longer than BATCH_MAX_DURATION=%s: a burst would never be idle before it ends", s.BatchIdleDuration, s.BatchMaxDuration))
 	}
 	return s, warnings, errors.Join(errs...)
 }

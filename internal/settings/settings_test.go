@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func load(t *testing.T, env map[string]string, args ...string) (Settings, []string, error) {
+func load(t *testing.T, env map[string]string, args ...string) (Settings, []Warning, error) {
 	t.Helper()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
@@ -91,7 +91,7 @@ func TestMalformedVariablesWithTheDefaultsOfKarpenter(t *testing.T) {
 			continue
 		}
 		want, _, _ := load(t, map[string]string{"CLUSTER_NAME": "demo", "KERF_COMPAT": "karpenter"})
-		if err != nil || s != want || len(warnings) != 1 || !strings.Contains(warnings[0], fmt.Sprintf("%s=%q", tc.name, tc.value)) || !strings.Contains(warnings[0], "its default") {
+		if err != nil || s != want || len(warnings) != 1 || !strings.Contains(warnings[0].Text, fmt.Sprintf("%s=%q", tc.name, tc.value)) || !strings.Contains(warnings[0].Text, "its default") {
 			t.Errorf("%s=%q: %v, %q, not the defaults: %v", tc.name, tc.value, err, warnings, s != want)
 		}
 		if _, _, err := load(t, map[string]string{"CLUSTER_NAME": "demo", tc.name: tc.value}); err == nil {
@@ -141,15 +141,15 @@ func TestUnknownGateIsAWarning(t *testing.T) {
 	if !s.FeatureGates.NodeRepair || s.FeatureGates.ReservedCapacity || !s.FeatureGates.SpotToSpotConsolidation {
 		t.Errorf("gates %+v", s.FeatureGates)
 	}
-	if len(warnings) != 1 || !strings.Contains(warnings[0], "Teleport") {
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Text, "Teleport") {
 		t.Errorf("warnings %q", warnings)
 	}
-	unknown, known := UnknownGates("FEATURE_GATES", "NodeRepair=true, Teleport=true, Novel=false")
-	if !slices.Equal(unknown, []string{"Teleport"}) || len(known) != 6 {
-		t.Errorf("unknown are %q of %q", unknown, known)
+	if w := warnings[0]; w.Gate != "Teleport" || len(GateNames(w.Variable)) != 6 {
+		t.Errorf("the warning is about %q, one of %q", w.Gate, GateNames(w.Variable))
 	}
-	if unknown, known := UnknownGates("AWS_FEATURE_GATES", "NodeRepair=true"); !slices.Equal(unknown, []string{"NodeRepair"}) || !slices.Equal(known, []string{"NodeClassCEL"}) {
-		t.Errorf("of AWS unknown are %q of %q", unknown, known)
+	_, warnings, err = load(t, map[string]string{"CLUSTER_NAME": "a", "FEATURE_GATES": "Novel=false", "AWS_FEATURE_GATES": "NodeRepair=true"})
+	if err != nil || len(warnings) != 1 || warnings[0].Gate != "NodeRepair" || !slices.Equal(GateNames(warnings[0].Variable), []string{"NodeClassCEL"}) {
+		t.Errorf("of AWS it warns of %+v, %v", warnings, err)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestASettingWithoutEffectIsAWarning(t *testing.T) {
 	_, warnings, err := load(t, map[string]string{
 		"CLUSTER_NAME": "a", "KARPENTER_SERVICE": "x", "ENABLE_ZONAL_SHIFT": "false", "IGNORE_DRA_REQUESTS": "0", "DISABLE_CLUSTER_STATE_OBSERVABILITY": "false", "DISABLE_CONTROLLER_WARMUP": "false",
 	})
-	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `IGNORE_DRA_REQUESTS="0" has no effect: Kerf does not allocate`) {
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Text, `IGNORE_DRA_REQUESTS="0" has no effect: Kerf does not allocate`) {
 		t.Errorf("warnings %q, %v", warnings, err)
 	}
 	for _, i := range IdleSettings() {

@@ -38,6 +38,8 @@ type Configuration struct {
 	// Region is where its NodePools say that they are; empty if they do not.
 	Region string
 	Notes  []workload.Note
+	// Warnings are what the controller warns of in the settings.
+	Warnings []string
 
 	places map[string]string // where each setting is from
 }
@@ -238,6 +240,7 @@ func (c *Configuration) note(what, example string) {
 
 // readSettings reads NAME=VALUE in lines; those that begin with # are comments.
 func (c *Configuration) readSettings(f File) error {
+	var errs []error
 	lines := bufio.NewScanner(bytes.NewReader(f.Data))
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "))
@@ -246,11 +249,10 @@ func (c *Configuration) readSettings(f File) error {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || name == "" {
-			return fmt.Errorf("%s:%d: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", f.Name, n)
+			errs = append(errs, fmt.Errorf("%s:%d: want NAME=VALUE, as in BATCH_IDLE_DURATION=2s", f.Name, n))
+			continue
 		}
-		if err := c.set(fmt.Sprintf("%s:%d", f.Name, n), name, strings.Trim(value, `"'`)); err != nil {
-			return err
-		}
+		errs = append(errs, c.set(fmt.Sprintf("%s:%d", f.Name, n), name, strings.Trim(value, `"'`)))
 	}
-	return lines.Err()
+	return errors.Join(append(errs, lines.Err())...)
 }

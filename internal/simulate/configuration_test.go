@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -80,6 +81,10 @@ func TestWrongConfigurationsNameTheirPlace(t *testing.T) {
 		{"settings.env", "\nBATCH_IDLE_DURATIN=2s\n", `settings.env:2: the controller has no setting "BATCH_IDLE_DURATIN"; did you mean BATCH_IDLE_DURATION?`},
 		{"settings.env", "BATCH_IDLE_DURATION=soon\n", `settings.env:1: BATCH_IDLE_DURATION="soon"`},
 		{"settings.env", "BATCH_MAX_DURATION=30s\nBATCH_IDLE_DURATION=60s\n", "settings.env:2: BATCH_IDLE_DURATION=1m0s is longer than BATCH_MAX_DURATION=30s"},
+		{"settings.env", "NOVEL=1\nBATCH\nCLUSTER_NAME=mine\n", "settings.env:3: CLUSTER_NAME is set by the simulation"},
+		{"settings.env", "NOVEL=1\nBATCH\nCLUSTER_NAME=mine\n", "settings.env:2: want NAME=VALUE"},
+		{"settings.env", "--shadow=true\n", "settings.env:1: KERF_SHADOW is set by the simulation"},
+		{"settings.env", "LOG_LEVEL=debug\nBATCH_MAX_DURATION=500ms\n", "settings.env:2: BATCH_IDLE_DURATION=1s is longer than BATCH_MAX_DURATION=500ms"},
 		{"settings.env", "LOG_LEVEL=debug\nKERF_PRICE_GUARD=x\nRESERVED_ENIS=y\n", "settings.env:2: KERF_PRICE_GUARD=\"x\": want a whole number of times from 0 to 1000, such as 5, or off"},
 		{"settings.env", "FEATURE_GATES=NodeOverlay=true\n", "settings.env:1: NodeOverlays are not simulated"},
 		{"settings.env", "CLUSTER_NAME=mine\n", "settings.env:1: CLUSTER_NAME is set by the simulation"},
@@ -106,11 +111,26 @@ func TestWhatTheControllerWarnsOfIsSaid(t *testing.T) {
 			t.Fatalf("%v: %v", pairs, err)
 		}
 		name, _, _ := strings.Cut(pairs[len(pairs)-1], "=")
-		said := slices.ContainsFunc(c.Notes, func(n workload.Note) bool {
-			return strings.HasPrefix(n.What, "the controller warns of its settings: "+name)
-		})
+		said := len(c.Warnings) == 1 && strings.HasPrefix(c.Warnings[0], name)
 		if said != (name != "FEATURE_GATES") {
-			t.Errorf("%v: the notes say so: %t\n%v", pairs, said, c.Notes)
+			t.Errorf("%v: it warns of %q", pairs, c.Warnings)
+		}
+	}
+	var b bytes.Buffer
+	one := &Result{Workload: "w", Warnings: []string{"LOG_LEVEL: odd", "IGNORE_DRA_REQUESTS: idle"}, Notes: []workload.Note{{What: "no subnets"}}}
+	writeRuns(&b, []*Result{one, one})
+	if text := b.String(); !strings.Contains(text, "NOTE: the controller warns of its settings: LOG_LEVEL: odd; IGNORE_DRA_REQUESTS: idle\n") || !strings.HasSuffix(text, "Other than in your cluster:\n  - no subnets\n") {
+		t.Errorf("the report is\n%s", text)
+	}
+	if _, notes := (&Comparison{Configurations: []Configured{{Name: "a", Results: []*Result{one}}, {Name: "b", Results: []*Result{{}}}}}).places(); !slices.Contains(notes, "with a, the controller warns of its settings: LOG_LEVEL: odd; IGNORE_DRA_REQUESTS: idle") {
+		t.Errorf("a comparison says %q", notes)
+	}
+}
+
+func TestShortNamesOfFlagsAreTaken(t *testing.T) {
+	for _, pair := range []string{"compat=karpenter", "--compat=karpenter", "kerf-compat=karpenter", "KERF_COMPAT=karpenter"} {
+		if c, err := Configure("a", nil, pair); err != nil || c.Settings["KERF_COMPAT"] != "karpenter" {
+			t.Errorf("%s: %v", pair, err)
 		}
 	}
 }

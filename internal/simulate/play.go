@@ -93,7 +93,7 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 	}
 	r.result = &Result{
 		Configuration: s.Configuration, Workload: s.Workload.Source, Seed: s.Seed, HorizonSeconds: int64(s.Horizon.Seconds()), Drawn: s.drawn(), Rate: s.Interruptions, Settings: s.Settings,
-		Notes: slices.Concat(s.Workload.Notes, s.Notes), SampleSeconds: int64(s.sampling().Seconds()),
+		Notes: slices.Concat(s.Workload.Notes, s.Notes), Warnings: s.Warnings, SampleSeconds: int64(s.sampling().Seconds()),
 	}
 	types, err := s.launchable()
 	if err != nil {

@@ -52,6 +52,14 @@ func (r *Result) regionNote() string {
 	return "the region is not known: types and prices are those of " + r.Region + "; --region says another"
 }
 
+// settingsNote is what the controller warns of in the settings, with words in front; empty where there is nothing.
+func (r *Result) settingsNote(of string) string {
+	if len(r.Warnings) == 0 {
+		return ""
+	}
+	return of + "the controller warns of its settings: " + strings.Join(r.Warnings, "; ")
+}
+
 // place is where a run is played, and at which prices.
 func (r *Result) place() string {
 	if r.Region == "" {
@@ -72,6 +80,7 @@ func (c *Comparison) places() (places, notes []string) {
 				notes = append(notes, note)
 			}
 		}
+		notes = append(notes, r.settingsNote("with "+of.Name+", "))
 	}
 	return places, notes
 }

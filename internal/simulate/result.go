@@ -50,9 +50,11 @@ type Result struct {
 	// Pending says how many pods waited how long until they ran, or have waited so far.
 	Pending []Bucket `json:"pending"`
 	// Notes are what is not simulated, or was replaced by something like it.
-	Notes         []workload.Note `json:"notes,omitempty"`
-	SampleSeconds int64           `json:"sampleSeconds"`
-	Series        []Sample        `json:"series"`
+	Notes []workload.Note `json:"notes,omitempty"`
+	// Warnings are what the controller warns of in the settings, in the cluster as well.
+	Warnings      []string `json:"warnings,omitempty"`
+	SampleSeconds int64    `json:"sampleSeconds"`
+	Series        []Sample `json:"series"`
 
 	// Events is the log of what happened, if it was asked for.
 	Events []string `json:"-"`

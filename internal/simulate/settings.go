@@ -23,11 +23,11 @@ var kept = []string{"CLUSTER_NAME", "CLUSTER_CA_BUNDLE", "INTERRUPTION_QUEUE", "
 func (c *Configuration) set(place, name, value string) error {
 	fs := pflag.NewFlagSet("controller", pflag.ContinueOnError)
 	settings.AddFlags(fs)
-	variable, names := "", []string(nil)
+	variable, names, flag := "", []string(nil), settings.LongName(strings.TrimLeft(name, "-"))
 	fs.VisitAll(func(f *pflag.Flag) {
 		v := settings.EnvName(f.Name)
 		names = append(names, v)
-		if name == v || strings.TrimLeft(name, "-") == f.Name {
+		if name == v || flag == f.Name {
 			variable = v
 		}
 	})
@@ -51,7 +51,7 @@ func (c *Configuration) setPair(pair string) error {
 	return c.set("--set "+pair, name, value)
 }
 
-// checkSettings has the controller's reader read all settings that were set. What it warns of becomes a note.
+// checkSettings has the controller's reader read all settings that were set. What it warns of is in Warnings.
 //
 // Errors: those of the reader, each with the place that the setting is from; a gate that there is none of, which would be measured as if
 // it were on; the gate of something that is not simulated.
@@ -69,31 +69,25 @@ func (c *Configuration) checkSettings() error {
 	case loaded.FeatureGates.NodeOverlay:
 		return fmt.Errorf("%s: NodeOverlays are not simulated: leave NodeOverlay out of FEATURE_GATES, and give your prices with %s=FILE (docs/prices.md)", c.places["FEATURE_GATES"], priceFile)
 	}
-	for _, variable := range []string{"FEATURE_GATES", "AWS_FEATURE_GATES"} {
-		if unknown, known := settings.UnknownGates(variable, c.Settings[variable]); len(unknown) > 0 {
-			return fmt.Errorf("%s: the controller has no feature gate %q%s (there are %s)", c.places[variable], unknown[0], didYouMean(unknown[0], known), strings.Join(known, ", "))
-		}
-	}
 	for _, w := range warnings {
-		c.note("the controller warns of its settings: "+w, "")
+		if w.Gate != "" {
+			known := settings.GateNames(w.Variable)
+			return fmt.Errorf("%s: the controller has no feature gate %q%s (there are %s)", c.places[w.Variable], w.Gate, didYouMean(w.Gate, known), strings.Join(known, ", "))
+		}
+		c.Warnings = append(c.Warnings, w.Text)
 	}
 	return nil
 }
 
-// placed puts the place before each of joined errors that begins with the name of a setting, BATCH_IDLE_DURATION="soon": ….
+// placed puts the place that a setting is from before each of the refusals of an error.
 func (c *Configuration) placed(err error) error {
-	all := []error{err}
-	if joined, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); ok {
-		all = joined.Unwrap()
-	}
-	for i, e := range all {
-		variable, _, _ := strings.Cut(e.Error(), "=")
-		if place := c.places[variable]; place != "" {
-			all[i] = fmt.Errorf("%s: %w", place, e)
+	var all []error
+	for _, r := range settings.Refusals(err) {
+		e := error(r)
+		if i := slices.IndexFunc(r.Variables, func(v string) bool { return c.places[v] != "" }); i >= 0 {
+			e = fmt.Errorf("%s: %w", c.places[r.Variables[i]], r)
 		}
+		all = append(all, e)
 	}
 	return errors.Join(all...)
 }

@@ -73,6 +73,8 @@ type Spec struct {
 	Events bool `json:"events,omitempty"`
 	// Notes are what was replaced for the simulation.
 	Notes []workload.Note `json:"notes,omitempty"`
+	// Warnings are what the controller warns of in the settings.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Manifest is an object to apply, as JSON.

@@ -97,7 +97,7 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 		}
 		return
 	}
-	c, ok := controllerOf(d)
+	c, _, ok := controllerOf(d)
 	switch {
 	case !ok:
 		return
@@ -116,63 +116,77 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 	r.o.Controllers = append(r.o.Controllers, c)
 }
 
-// controllerOf tells whether a Deployment runs a node autoscaler of this API, by its settings.
-func controllerOf(d *appsv1.Deployment) (Controller, bool) {
-	c := controllerContainer(d)
-	if c == nil {
-		return Controller{}, false
+// controllerOf tells whether a Deployment runs a node autoscaler of this API, by its settings. One that runs in shadow is none: it reads
+// no queue and changes nothing.
+func controllerOf(d *appsv1.Deployment) (Controller, controllerContainer, bool) {
+	t, ok := toldController(d)
+	if !ok || t.on("KERF_SHADOW") {
+		return Controller{}, controllerContainer{}, false
 	}
 	wanted := 1
 	if d.Spec.Replicas != nil {
 		wanted = int(*d.Spec.Replicas)
 	}
 	out := Controller{
-		Namespace: d.Namespace, Name: d.Name, Image: c.Image,
+		Namespace: d.Namespace, Name: d.Name, Image: t.container.Image,
 		ServiceAccount: cmp.Or(d.Spec.Template.Spec.ServiceAccountName, "default"), Ready: int(d.Status.ReadyReplicas), Wanted: wanted, MetricsPort: 8080,
 	}
-	out.ClusterName, _, _ = controllerSetting(c, "CLUSTER_NAME")
-	out.Queue, out.QueueFrom, _ = controllerSetting(c, "INTERRUPTION_QUEUE")
-	_, _, out.Endpoint = controllerSetting(c, "CLUSTER_ENDPOINT")
-	out.Isolated, out.ZonalShift = switchedOn(c, "ISOLATED_VPC"), switchedOn(c, "ENABLE_ZONAL_SHIFT")
+	out.ClusterName, _, _ = t.setting("CLUSTER_NAME")
+	out.Queue, out.QueueFrom, _ = t.setting("INTERRUPTION_QUEUE")
+	_, _, out.Endpoint = t.setting("CLUSTER_ENDPOINT")
+	out.Isolated, out.ZonalShift = t.on("ISOLATED_VPC"), t.on("ENABLE_ZONAL_SHIFT")
 	if d.Spec.Selector != nil {
 		out.Labels = d.Spec.Selector.MatchLabels
 	}
-	if text, _, ok := controllerSetting(c, "METRICS_PORT"); ok {
+	if text, _, ok := t.setting("METRICS_PORT"); ok {
 		if n, err := strconv.Atoi(text); err == nil {
 			out.MetricsPort = n
 		}
 	}
-	return out, true
+	return out, t, true
 }
 
-// controllerContainer is the container of a Deployment that runs a node autoscaler of this API; nil where none does. One that runs in
-// shadow is none: it reads no queue and changes nothing.
-func controllerContainer(d *appsv1.Deployment) *corev1.Container {
+// ControllerContainer is the container of a Deployment that runs a node autoscaler of this API: its image is named after one, and it is told
+// a cluster's name or a queue. nil where there is none.
+func ControllerContainer(d *appsv1.Deployment) *corev1.Container {
+	t, _ := toldController(d)
+	return t.container
+}
+
+func toldController(d *appsv1.Deployment) (controllerContainer, bool) {
 	for i := range d.Spec.Template.Spec.Containers {
 		c := &d.Spec.Template.Spec.Containers[i]
-		_, _, hasCluster := controllerSetting(c, "CLUSTER_NAME")
-		_, _, hasQueue := controllerSetting(c, "INTERRUPTION_QUEUE")
-		named := strings.Contains(c.Image, "karpenter") || strings.Contains(c.Image, "kerf")
-		if named && (hasCluster || hasQueue) && !switchedOn(c, "KERF_SHADOW") {
-			return c
+		if !strings.Contains(c.Image, "karpenter") && !strings.Contains(c.Image, "kerf") {
+			continue
+		}
+		t := controllerContainer{c, settings.Arguments(slices.Concat(c.Command, c.Args))}
+		_, _, hasCluster := t.setting("CLUSTER_NAME")
+		_, _, hasQueue := t.setting("INTERRUPTION_QUEUE")
+		if hasCluster || hasQueue {
+			return t, true
 		}
 	}
-	return nil
+	return controllerContainer{}, false
 }
 
-// controllerSetting is what a container of the controller is told as a setting, by the name of its environment variable: by its flag, which
-// beats the variable, or by the variable. from is as setting has it.
-func controllerSetting(c *corev1.Container, env string) (value, from string, ok bool) {
-	flag := strings.ToLower(strings.ReplaceAll(env, "_", "-"))
-	if value, ok := settings.Arguments(slices.Concat(c.Command, c.Args))[flag]; ok {
+// controllerContainer is a container of the controller, and what it is told by flags.
+type controllerContainer struct {
+	container *corev1.Container
+	flags     map[string]string // by the settings' variables
+}
+
+// setting is one of them by the name of its variable: by its flag, which beats the variable, or by the variable. from is as the function
+// setting has it.
+func (t controllerContainer) setting(env string) (value, from string, ok bool) {
+	if value, ok := t.flags[env]; ok {
 		return value, "", true
 	}
-	return variable(c, env)
+	return variable(t.container, env)
 }
 
-// switchedOn tells whether a boolean setting of the controller is on.
-func switchedOn(c *corev1.Container, env string) bool {
-	value, _, _ := controllerSetting(c, env)
+// on tells whether a boolean setting is on.
+func (t controllerContainer) on(env string) bool {
+	value, _, _ := t.setting(env)
 	on, _ := strconv.ParseBool(value)
 	return on
 }
@@ -192,9 +206,9 @@ func setting(c *corev1.Container, env, flag string) (value, from string, ok bool
 	return variable(c, env)
 }
 
-// variable reads an environment variable of a container, as setting does.
+// variable reads an environment variable of a container, as setting does. Of one that is there twice the last counts, as it does to the kubelet.
 func variable(c *corev1.Container, env string) (value, from string, ok bool) {
-	for _, e := range c.Env {
+	for _, e := range slices.Backward(c.Env) {
 		if e.Name != env {
 			continue
 		}

@@ -30,12 +30,12 @@ func ControllerSettings(ctx context.Context, reader client.Reader) (lookup func(
 // SettingsOf is what a Deployment tells the controller that it runs, as ControllerSettings has it. ok is false where it runs
 // none, or none now.
 func SettingsOf(d *appsv1.Deployment) (lookup func(env string) (string, bool), ok bool) {
-	if c, ok := controllerOf(d); !ok || c.Wanted == 0 {
+	c, container, ok := controllerOf(d)
+	if !ok || c.Wanted == 0 {
 		return nil, false
 	}
-	container := controllerContainer(d)
 	return func(env string) (string, bool) {
-		value, from, ok := controllerSetting(container, env)
+		value, from, ok := container.setting(env)
 		if from != "" {
 			return "", false // it is in another object, which was not read
 		}

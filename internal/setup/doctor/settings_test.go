@@ -42,6 +42,26 @@ func TestWhatADeploymentTellsTheController(t *testing.T) {
 	}
 }
 
+func TestOfAVariableThatIsThereTwiceTheLastCounts(t *testing.T) {
+	d := deployment("kube-system", "karpenter", "kerf:1", map[string]string{"CLUSTER_NAME": "demo"})
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Env = append(c.Env, corev1.EnvVar{Name: "RESERVED_ENIS", Value: "1"}, corev1.EnvVar{Name: "RESERVED_ENIS", Value: "2"})
+	lookup, ok := SettingsOf(d)
+	if !ok {
+		t.Fatal("it runs no controller")
+	}
+	if got, _ := lookup("RESERVED_ENIS"); got != "2" {
+		t.Errorf("RESERVED_ENIS is %q, want 2, as the kubelet reads it", got)
+	}
+}
+
+func TestDeploymentsOfOthersAreSkippedAtOnce(t *testing.T) {
+	d := deployment("shop", "web", "nginx:1", map[string]string{"CLUSTER_NAME": "demo"}, "--port=80", "--log-level=info", "--quiet")
+	if n := testing.AllocsPerRun(10, func() { controllerOf(d) }); n > 0 {
+		t.Errorf("one that runs no node autoscaler takes %.0f allocations", n)
+	}
+}
+
 func TestOneInShadowIsNotTheController(t *testing.T) {
 	for _, args := range [][]string{{"--shadow"}, {"--kerf-shadow"}, {"--kerf-shadow=true"}, {"--shadow=true", "--reserved-enis", "1"}} {
 		d := deployment("kube-system", "shadow", "kerf:1", map[string]string{"CLUSTER_NAME": "demo"}, args...)

@@ -41,7 +41,7 @@ const (
 	healthPort    = "controller.healthProbe.port"
 )
 
-// checkObjects refuses values that Kubernetes would refuse, and one port for two listeners.
+// checkObjects refuses values that Kubernetes would refuse.
 func (i *installation) checkObjects() error {
 	var errs []error
 	if got := string(i.v.PodDisruptionBudget.UnhealthyPodEvictionPolicy); got != "" && !slices.Contains(Choices(unhealthyPods), got) {
@@ -55,9 +55,6 @@ func (i *installation) checkObjects() error {
 		if p.port == 0 {
 			errs = append(errs, fmt.Errorf("value %s: 0, want a port from 1 to 65535", p.value))
 		}
-	}
-	if c.Metrics.Port == c.HealthProbe.Port && c.Metrics.Port != 0 {
-		errs = append(errs, fmt.Errorf("values %s and %s are both %d: give each a port of its own", metricsPort, healthPort, c.Metrics.Port))
 	}
 	return errors.Join(errs...)
 }

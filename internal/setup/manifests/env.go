@@ -184,7 +184,7 @@ func scalar(v any) string {
 func plainNumber(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // checkSettings has the controller's own reader of settings read the environment, so that a wrong value is refused here and
-// not by a pod that does not start.
+// not by a pod that does not start. What it would warn of is in warnings.
 func (i *installation) checkSettings() error {
 	var errs []error
 	set := map[string]string{} // the value of each variable that is set already
@@ -208,10 +208,27 @@ func (i *installation) checkSettings() error {
 			env[e.Name] = e.Value
 		}
 	}
-	s, _, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
-	if err != nil {
-		return err
+	s, warnings, err := settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	for _, r := range settings.Refusals(err) {
+		var values []string
+		for _, name := range r.Variables {
+			if value := set[name]; value != "" {
+				values = append(values, value)
+			}
+		}
+		switch len(values) {
+		case 0:
+			errs = append(errs, r)
+		case 1:
+			errs = append(errs, fmt.Errorf("value %s: %w", values[0], r))
+		default:
+			errs = append(errs, fmt.Errorf("values %s: %w", strings.Join(values, " and "), r))
+		}
 	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	i.warnings = warnings
 	if _, err := intake.ParseDefaultSpreads(s.SchedulerConfig); err != nil {
 		return fmt.Errorf("value settings.schedulerConfig: %w", err)
 	}

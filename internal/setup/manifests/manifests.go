@@ -17,6 +17,7 @@ import (
 
 	"github.com/kerf-sh/kerf/api/crds"
 	"github.com/kerf-sh/kerf/charts"
+	"github.com/kerf-sh/kerf/internal/settings"
 )
 
 // Release says under which name and where the controller is installed. Name, namespace and the labels made of them are
@@ -107,6 +108,15 @@ func Objects(r Release, v *Values) ([]client.Object, error) {
 	return out, nil
 }
 
+// Warnings are what the controller would warn of in its settings, in an installation for which Objects has no error.
+func Warnings(r Release, v *Values) []settings.Warning {
+	i, err := newInstallation(r, v)
+	if err != nil {
+		return nil
+	}
+	return i.warnings
+}
+
 // CapacityBufferCRD is the name of the one CRD that is not of the Karpenter API: Cluster Autoscaler brings it along as well.
 const CapacityBufferCRD = "capacitybuffers.autoscaling.x-k8s.io"
 
@@ -175,6 +185,7 @@ type installation struct {
 	Release
 	v        *Values
 	fullname string
+	warnings []settings.Warning // by checkSettings
 }
 
 const longest = 63 // of a label's value, and of most names

@@ -209,7 +209,7 @@ func TestWrongValuesAreNamed(t *testing.T) {
 		`settings: {clusterName: demo, schedulerConfig: "{}"}`:                                 {"settings.schedulerConfig", "no defaultConstraints"},
 		`settings: {clusterName: demo, schedulerConfig: "defaultConstraints: [{maxSkew: 0}]"}`: {"settings.schedulerConfig", "maxSkew must be above zero"},
 		demo + "controller: {metrics: {port: 0}, healthProbe: {port: 0}}":                      {"controller.metrics.port", "controller.healthProbe.port", "from 1 to 65535"},
-		demo + "controller: {metrics: {port: 8081}}":                                           {"values controller.metrics.port and controller.healthProbe.port are both 8081"},
+		demo + "controller: {metrics: {port: 8081}}":                                           {"values controller.metrics.port and controller.healthProbe.port: METRICS_PORT and HEALTH_PROBE_PORT are both 8081: give each a port of its own"},
 		demo + "podDisruptionBudget: {unhealthyPodEvictionPolicy: Never}":                      {"unhealthyPodEvictionPolicy", "AlwaysAllow or IfHealthyBudget"},
 		demo + "logLevel: loud": {"logLevel", "LOG_LEVEL", "debug, info or error"},
 		demo + "controller: {env: [{name: FEATURE_GATES, value: NodeRepair=true}]}":                                       {"controller.env: FEATURE_GATES", "set from settings.featureGates", "remove FEATURE_GATES from controller.env"},
@@ -226,6 +226,13 @@ func TestWrongValuesAreNamed(t *testing.T) {
 				t.Errorf("%s: got %v, want %s", over, err, w)
 			}
 		}
+	}
+}
+
+func TestOnePortForTwoIsSaidOnceAndHasNoWayOutThatIsRefused(t *testing.T) {
+	_, err := with(t, demo+"controller: {metrics: {port: 8081}}")
+	if err == nil || strings.Count(err.Error(), "8081") != 1 || strings.Contains(err.Error(), "with 0") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
@@ -141,19 +140,21 @@ func (s *Seen) environmentValues(v *manifests.Values) {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		said[strings.ToLower(name)] = true
 	}
-	c := container(s.Deployment)
-	for _, e := range c.Env {
+	add := func(e corev1.EnvVar) {
 		if !said[e.Name] && !said[strings.ToLower(strings.ReplaceAll(e.Name, "_", ""))] {
 			v.Controller.Env = append(v.Controller.Env, e)
-			said[e.Name] = true
 		}
 	}
+	c := container(s.Deployment)
 	flags := s.flags()
-	for _, name := range sortedKeys(flags) {
-		variable := settings.EnvName(name)
-		if !said[variable] && !said[strings.ToLower(strings.ReplaceAll(variable, "_", ""))] {
-			v.Controller.Env = append(v.Controller.Env, corev1.EnvVar{Name: variable, Value: flags[name]})
+	for i, e := range c.Env {
+		_, beaten := flags[e.Name]
+		if !beaten && !slices.ContainsFunc(c.Env[i+1:], func(later corev1.EnvVar) bool { return later.Name == e.Name }) {
+			add(e)
 		}
+	}
+	for _, name := range sortedKeys(flags) {
+		add(corev1.EnvVar{Name: name, Value: flags[name]})
 	}
 }
 

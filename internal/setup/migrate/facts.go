@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
@@ -78,14 +80,11 @@ func (s *Seen) chosen() map[string]string {
 			}
 		}
 	}
-	defaults := manifests.Defaults().Settings.FeatureGates
-	gates := reflect.ValueOf(defaults)
-	for item := range strings.SplitSeq(env["FEATURE_GATES"], ",") {
-		gate, value, _ := strings.Cut(strings.TrimSpace(item), "=")
-		for i := range gates.NumField() {
-			if name := gates.Type().Field(i).Tag.Get("json"); strings.EqualFold(name, gate) && value != fmt.Sprint(gates.Field(i).Bool()) {
-				out["settings.featureGates."+name] = value
-			}
+	parsed, _ := settings.ParseGates(env["FEATURE_GATES"]) // without any, those of the chart
+	gates, defaults := reflect.ValueOf(manifests.FeatureGates(parsed)), reflect.ValueOf(manifests.Defaults().Settings.FeatureGates)
+	for i := range gates.NumField() {
+		if on := gates.Field(i).Bool(); on != defaults.Field(i).Bool() {
+			out["settings.featureGates."+gates.Type().Field(i).Tag.Get("json")] = strconv.FormatBool(on)
 		}
 	}
 	return out

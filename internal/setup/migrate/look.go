@@ -40,6 +40,8 @@ type Seen struct {
 	Handlers    []doctor.Handler
 	// Workloads are the Deployments and DaemonSets of the cluster with the images that they run.
 	Workloads []Workload
+	// NoStart is what kerf controller says of the arguments of the controller's container; empty: it takes them, or was not asked.
+	NoStart string
 	// Variables are those that the controller reads from ConfigMaps; a ConfigMap that can't be read is a gap.
 	Variables      map[string]string
 	ServiceAccount *corev1.ServiceAccount
@@ -96,6 +98,8 @@ type Options struct {
 	Reader client.Reader
 	// API is asked for the version and for what the person may do; nil leaves both out.
 	API kubernetes.Interface
+	// Arguments has kerf controller read what stands behind it on a command line, and returns the error that it ends with; nil leaves it out.
+	Arguments func([]string) error
 	// Namespace is the controller's; empty means any.
 	Namespace           string
 	ClusterName, Region string
@@ -138,6 +142,11 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 		l.Nodes = nodes.Items
 	}
 	if l.Deployment != nil {
+		if o.Arguments != nil {
+			if err := o.Arguments(arguments(container(l.Deployment))); err != nil {
+				l.NoStart = err.Error()
+			}
+		}
 		l.configMaps(ctx)
 		l.account(ctx)
 		l.lease(ctx)
@@ -293,6 +302,9 @@ func (l *look) configMaps(ctx context.Context) {
 
 // container is the controller's among those of its pod.
 func container(d *appsv1.Deployment) *corev1.Container {
+	if c := doctor.ControllerContainer(d); c != nil {
+		return c
+	}
 	list := d.Spec.Template.Spec.Containers
 	if i := slices.IndexFunc(list, func(c corev1.Container) bool {
 		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "CLUSTER_NAME" })

@@ -1,15 +1,16 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -44,24 +45,39 @@ func (s *Seen) environment() map[string]string {
 	}
 	c := container(s.Deployment)
 	maps.Copy(out, s.Variables)
-	for _, v := range c.Env {
-		switch {
-		case v.ValueFrom == nil:
+	for _, v := range c.Env { // of one that is there twice the last counts
+		switch from := v.ValueFrom; {
+		case from == nil:
 			out[v.Name] = v.Value
-		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
 			out[v.Name] = s.Deployment.Namespace
+		default:
+			delete(out, v.Name)
+			if value, ok := s.Variables[v.Name]; ok && from.ConfigMapKeyRef != nil {
+				out[v.Name] = value
+			}
 		}
 	}
-	for name, value := range s.flags() {
-		out[settings.EnvName(name)] = value
-	}
+	maps.Copy(out, s.flags())
 	return out
 }
 
-// flags are the arguments that have the form of flags, by their long names.
+// flags are the settings that the container's arguments give, by their variables.
 func (s *Seen) flags() map[string]string {
 	c := container(s.Deployment)
 	return settings.Arguments(slices.Concat(c.Command, c.Args))
+}
+
+// arguments are what would stand behind kerf controller: those of the container, and of its command, whose program Kerf's image replaces.
+func arguments(c *corev1.Container) []string {
+	command := c.Command
+	if len(command) > 0 {
+		command = command[1:]
+	}
+	if len(command) > 0 && command[0] == "controller" {
+		command = command[1:]
+	}
+	return slices.Concat(command, c.Args)
 }
 
 // settings has the reader of Kerf's settings read what the running controller is told.
@@ -71,7 +87,7 @@ func (e *examination) settings() {
 	}
 	object := "Deployment " + e.Deployment.Namespace + "/" + e.Deployment.Name
 	before := len(e.findings)
-	e.flagsKnown(object)
+	e.startsWith(object)
 	e.variablesKnown(object)
 	e.fromElsewhere(object)
 	e.values(object)
@@ -83,16 +99,14 @@ func (e *examination) settings() {
 	e.reservations(object)
 }
 
-func (e *examination) flagsKnown(object string) {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	settings.AddFlags(fs)
-	for _, name := range slices.Sorted(maps.Keys(e.flags())) {
-		if fs.Lookup(name) == nil {
-			e.blocks(object, "the argument --%s is none of Kerf's", name).
-				why("Kerf does not start with an argument that it does not know").
-				fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # remove --%s from the container's args, and from where they come; the chart sets none", e.Deployment.Namespace, e.Deployment.Name, name))
-		}
+// startsWith judges the container's arguments.
+func (e *examination) startsWith(object string) {
+	if e.NoStart == "" {
+		return
 	}
+	e.blocks(object, "the container's arguments: %s", e.NoStart).
+		why("Kerf does not start with them").
+		fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct the container's args, and where they come from; the chart sets none", e.Deployment.Namespace, e.Deployment.Name))
 }
 
 func (e *examination) variablesKnown(object string) {
@@ -131,14 +145,14 @@ func (e *examination) fromElsewhere(object string) {
 func (e *examination) values(object string) {
 	_, warnings, err := e.load(settings.KerfDefaults)
 	_, tolerant, kept := e.load(settings.KarpenterDefaults)
-	for _, problem := range problems(err) {
-		if !slices.Contains(problems(kept), problem) {
-			e.differs(object, "%s", problem).
+	for _, refused := range settings.Refusals(err) {
+		if !slices.ContainsFunc(settings.Refusals(kept), func(r *settings.Refusal) bool { return r.Error() == refused.Error() }) {
+			e.differs(object, "%s", refused).
 				why("with settings.kerf.compat=karpenter its default holds and a warning is logged; otherwise Kerf does not start").
-				fix(e.correction(problem))
+				fix(e.correction(refused.Variables))
 			continue
 		}
-		e.blocks(object, "%s", problem).why("Kerf does not start with it").fix(e.correction(problem))
+		e.blocks(object, "%s", refused).why("Kerf does not start with it").fix(e.correction(refused.Variables))
 	}
 	for _, w := range tolerant {
 		if !slices.Contains(warnings, w) && err != nil {
@@ -148,34 +162,26 @@ func (e *examination) values(object string) {
 	}
 }
 
-// correction is the command that sets a value anew of which a problem tells, with its default: whoever applies the Deployment has
-// to be told, as it would put the old one back.
-func (e *examination) correction(problem string) string {
-	end := strings.IndexFunc(problem, func(r rune) bool {
-		return (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
-	})
-	if end < 0 {
-		end = len(problem)
-	}
-	source := problem[:end]
-	variable, value := source, "VALUE"
-	if flag, ok := strings.CutPrefix(source, "--"); ok {
-		variable = settings.EnvName(flag)
-	}
+// correction is the command that sets one of some variables anew, with its default: the first that has another value. Whoever applies the
+// Deployment has to be told, as it would put the old one back.
+func (e *examination) correction(variables []string) string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	settings.AddFlags(fs)
-	fs.VisitAll(func(f *pflag.Flag) {
-		if settings.EnvName(f.Name) == variable && f.DefValue != "" {
-			value = f.DefValue
-		}
-	})
+	flags := map[string]*pflag.Flag{}
+	fs.VisitAll(func(f *pflag.Flag) { flags[settings.EnvName(f.Name)] = f })
+	env, variable := e.environment(), variables[0]
+	if i := slices.IndexFunc(variables, func(v string) bool { return env[v] != "" && env[v] != flags[v].DefValue }); i >= 0 {
+		variable = variables[i]
+	}
+	value := cmp.Or(flags[variable].DefValue, "VALUE")
 	path := valuePath(variable)
 	const other = "   # or the value that you mean"
 	r, known := e.Owner.current()
 	d := e.Deployment
+	_, isFlag := e.flags()[variable]
 	switch {
-	case source != variable:
-		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct %s in the container's args, and where they come from", d.Namespace, d.Name, source)
+	case isFlag:
+		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct --%s in the container's args, and where they come from", d.Namespace, d.Name, flags[variable].Name)
 	case e.Owner.Manager == Helm && known && path != "":
 		chart := "oci://public.ecr.aws/karpenter/" + r.Chart + " --version " + r.Version
 		if r.Chart == kerfChart {
@@ -208,7 +214,7 @@ func valuePath(variable string) string {
 }
 
 // load reads the settings as the controller would.
-func (s *Seen) load(compat string) (settings.Settings, []string, error) {
+func (s *Seen) load(compat string) (settings.Settings, []settings.Warning, error) {
 	env := s.environment()
 	return settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
 		switch {
@@ -220,14 +226,6 @@ func (s *Seen) load(compat string) (settings.Settings, []string, error) {
 		v, ok := env[name]
 		return v, ok
 	})
-}
-
-// problems are the lines of joined errors.
-func problems(err error) []string {
-	if err == nil {
-		return nil
-	}
-	return strings.Split(err.Error(), "\n")
 }
 
 // podsOwn are parts of the pod that no value of the chart may stand for: somebody patched them in.
@@ -259,14 +257,10 @@ func (s *Seen) reservedCapacityOff() bool {
 	if s.Deployment == nil || s.isKerf() {
 		return false
 	}
-	for item := range strings.SplitSeq(s.environment()["FEATURE_GATES"], ",") {
-		if gate, value, _ := strings.Cut(strings.TrimSpace(item), "="); strings.EqualFold(gate, "ReservedCapacity") {
-			on, err := strconv.ParseBool(value)
-			return err == nil && !on
-		}
-	}
 	running, err := minor(s.version())
-	return err == nil && running.LessThan(version.MustParseGeneric("1.6"))
+	off := err == nil && running.LessThan(version.MustParseGeneric("1.6"))
+	gates, _ := settings.ParseGates(fmt.Sprintf("ReservedCapacity=%t,%s", !off, s.environment()["FEATURE_GATES"])) // values says what is malformed
+	return !gates.ReservedCapacity
 }
 
 // reservations says what would change with a feature gate that the swap would switch on.

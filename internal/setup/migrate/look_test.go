@@ -1,0 +1,103 @@
+package migrate
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+)
+
+func TestTheControllersContainerIsTheOneThatIsToldOfTheCluster(t *testing.T) {
+	s := healthy(t)
+	c := s.container()
+	c.Name, c.Env, c.Args = "karpenter", append(c.Env[1:], corev1.EnvVar{Name: "LOG_LEVEL", Value: "info"}, corev1.EnvVar{Name: "LOG_LEVEL", Value: "debug"}), []string{"--cluster-name=demo"}
+	pod := &s.Deployment.Spec.Template.Spec
+	pod.Containers = []corev1.Container{{Name: "beside", Image: "proxy", Env: []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "verbose"}}}, *c}
+	if env := s.environment(); env["LOG_LEVEL"] != "debug" || env["CLUSTER_NAME"] != "demo" {
+		t.Errorf("got %v", env)
+	}
+	if r := Examine(s); !r.Ready {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+func TestACorrectionDiffersFromWhatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		env  []corev1.EnvVar
+		args []string
+		want string
+	}{
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8080"}, {Name: "HEALTH_PROBE_PORT", Value: "8080"}}, nil, " HEALTH_PROBE_PORT=8081"},
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8081"}}, nil, " METRICS_PORT=8080"},
+		{[]corev1.EnvVar{{Name: "BATCH_MAX_DURATION", Value: "500ms"}}, nil, " BATCH_MAX_DURATION=10s"},
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8080"}}, []string{"--health-probe-port=8080"}, "correct --health-probe-port in the container's args"},
+	} {
+		s := healthy(t)
+		s.container().Env, s.container().Args = append(s.container().Env, c.env...), c.args
+		var fixes []string
+		for _, f := range Examine(s).Findings {
+			if f.Area == "settings" && f.Severity != Fine {
+				fixes = append(fixes, f.Fix...)
+			}
+		}
+		if text := strings.Join(fixes, "\n"); !strings.Contains(text, c.want) {
+			t.Errorf("%v %v: %s\nwant %s", c.env, c.args, text, c.want)
+		}
+	}
+}
+
+func TestGatesAreReadAsTheControllerReadsThem(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"NodeRepair = true , StaticCapacity=1":             {"settings.featureGates.nodeRepair": "true", "settings.featureGates.staticCapacity": "true"},
+		"noderepair=true,reservedcapacity=false":           {}, // no such gates
+		"ReservedCapacity = false":                         {reservedCapacity: "false"},
+		"ReservedCapacity=false,ReservedCapacity=true":     {},
+		"NodeRepair=true,ReservedCapacity=f,NodeRepair=no": {"settings.featureGates.nodeRepair": "true", reservedCapacity: "false"},
+	} {
+		s := healthy(t)
+		s.container().Env[2].Value = text
+		got := map[string]string{}
+		for path, value := range s.chosen() {
+			if strings.HasPrefix(path, "settings.featureGates.") {
+				got[path] = value
+			}
+		}
+		if _, off := want[reservedCapacity]; !maps.Equal(got, want) || s.reservedCapacityOff() != off {
+			t.Errorf("%s: got %v, want %v; reservations are off: %t", text, got, want, s.reservedCapacityOff())
+		}
+	}
+}
+
+func TestWhatTheControllerSaysOfArgumentsBlocks(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := healthy(t).Deployment
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Command, c.Args = []string{"/kerf", "controller", "--quiet"}, []string{"--reserved-enis"}
+	var asked []string
+	s, err := Look(t.Context(), Options{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(d).Build(), Arguments: func(args []string) error {
+		asked = args
+		return errors.New("flag needs an argument: --reserved-enis")
+	}})
+	if err != nil || !slices.Equal(asked, []string{"--quiet", "--reserved-enis"}) {
+		t.Fatalf("asked for %q: %v", asked, err)
+	}
+	if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool {
+		return f.Severity == Blocks && f.Text == "the container's arguments: flag needs an argument: --reserved-enis"
+	}) {
+		t.Error("it does not block")
+	}
+}
