@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 // silent never tells of subnets.
 type silent struct {
 	API
-	asked *int
+	asked *atomic.Int64
 }
 
 func (s silent) DescribeSubnets(ctx context.Context, _ *ec2.DescribeSubnetsInput, _ ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
-	*s.asked++
+	s.asked.Add(1)
 	<-ctx.Done()
 	return nil, errors.New("RequestLimitExceeded")
 }
@@ -29,7 +30,7 @@ func (s silent) DescribeSubnets(ctx context.Context, _ *ec2.DescribeSubnetsInput
 // Launches wait for what is known of subnets once, and not for long.
 func TestLaunchesDoNotWaitForSubnetsAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		r := NewResolver(silent{asked: &asked}, NewLedger(nil), time.Minute, nil)
 		class := &awsv1.EC2NodeClass{}
 		class.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}}
@@ -38,12 +39,12 @@ func TestLaunchesDoNotWaitForSubnetsAgainAndAgain(t *testing.T) {
 		for range 100 {
 			_ = r.Know(t.Context(), class)
 		}
-		if took := time.Since(begun); asked != 1 || took > askWithin {
-			t.Errorf("100 launches asked %d times and took %s", asked, took)
+		if took := time.Since(begun); asked.Load() != 1 || took > askWithin {
+			t.Errorf("100 launches asked %d times and took %s", asked.Load(), took)
 		}
 		time.Sleep(answerWithin)
-		if err := r.Know(t.Context(), class); asked != 2 || err == nil {
-			t.Errorf("asked %d times, and was told %v; want again after a while", asked, err)
+		if err := r.Know(t.Context(), class); asked.Load() != 2 || err == nil {
+			t.Errorf("asked %d times, and was told %v; want again after a while", asked.Load(), err)
 		}
 		time.Sleep(answerWithin) // EC2 is asked for as long, whoever waits for it
 	})

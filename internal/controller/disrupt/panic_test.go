@@ -22,7 +22,18 @@ import (
 func TestAPanicLeavesNoNodeMarked(t *testing.T) {
 	for sentence, breaks := range map[string]func(h *testCluster, c *Command){
 		"as replacements are launched": func(h *testCluster, _ *Command) { h.Launcher = nil },
-		"as it is taken back":          func(h *testCluster, c *Command) { h.Recorder, c.NewNodes[0].Pool = nil, "gone" },
+		"as it is taken back": func(h *testCluster, c *Command) {
+			c.NewNodes[0].Pool = "gone"
+			marked := false
+			h.failBy(func(_ string, o client.Object) error {
+				if _, ok := o.(*karpv1.NodeClaim); ok && marked {
+					panic("planted")
+				} else if ok {
+					marked = true // the next write holds it
+				}
+				return nil
+			})
+		},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -36,7 +47,7 @@ func TestAPanicLeavesNoNodeMarked(t *testing.T) {
 					t.Errorf("Start: %v", err)
 				}
 				synctest.Wait()
-				h.Recorder = h.events
+				h.failBy(nil)
 				time.Sleep(mostAgain)
 				if h.marked(g) || h.Busy(g.Claim) {
 					t.Errorf("marked: %v, busy: %v; want neither", h.marked(g), h.Busy(g.Claim))

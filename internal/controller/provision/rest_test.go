@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,11 +40,12 @@ func TestTheLoopRestsWhereNothingCouldBeDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		search := time.Second
+		var search atomic.Int64
+		search.Store(int64(time.Second))
 		h := newTestCluster(t, func(o *Options) {
 			solve := pack.NewEngine().Solve
 			o.Solve = func(p *pack.Problem) *plan.Plan {
-				time.Sleep(search)
+				time.Sleep(time.Duration(search.Load()))
 				return solve(p)
 			}
 		})
@@ -79,7 +81,7 @@ func TestTheLoopRestsWhereNothingCouldBeDone(t *testing.T) {
 			before = len(h.count.passes())
 			ends()
 			time.Sleep(loneWindow + time.Millisecond)
-			within := search + 100*time.Millisecond
+			within := time.Second + 100*time.Millisecond
 			if strings.Contains(what, "lost") {
 				within += time.Second // others may lose theirs, too
 			}
@@ -115,11 +117,11 @@ func TestTheLoopRestsWhereNothingCouldBeDone(t *testing.T) {
 				h.cache.RemoveClaim(&c)
 			}
 		})
-		search = 4 * time.Second
+		search.Store(int64(4 * time.Second))
 		time.Sleep(2 * SafetyInterval)
 		rests("a long search", 600, 4, 5)
 		cancel()
-		time.Sleep(search)
+		time.Sleep(4 * time.Second)
 	})
 }
 
