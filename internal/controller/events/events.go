@@ -90,7 +90,7 @@ func Reasons() []Reason {
 		{ConsolidationCandidate, "Node, NodeClaim", "consolidation removes it if that stays worth it for as long as it says", false},
 		{ConsolidationHeld, "NodePool", "consolidation that moves pods is held, because pods did not fit where they were said to", true},
 		{ConsolidationRejected, "Node, NodeClaim", "it was to be removed within seconds, and is kept", false},
-		{Disrupted, "Pod", "it is deleted because its node ends before it can be evicted", false},
+		{Disrupted, "Pod", "it has to end because its node does: it is evicted, or deleted where the API refuses to", false},
 		{DisruptionBlocked, "Node, NodeClaim, NodePool", "an annotation, a PodDisruptionBudget, a missing pool or used-up budgets keep nodes from any disruption", false},
 		{DisruptionLaunching, "Node, NodeClaim", "replacements are launched before it is removed", false},
 		{DisruptionTerminating, "Node, NodeClaim", "it is removed", false},

@@ -25,7 +25,7 @@ import (
 const unanswered = 15 * time.Second
 
 // evictedFirst is how long the evictions of pods whose instance ends may take together. It is time that the pods may need to end: of
-// the two minutes after a spot interruption a twentieth. The API answers most in some milliseconds.
+// the two minutes after a spot interruption a 24th. The API answers most in some milliseconds.
 const evictedFirst = 5 * time.Second
 
 // evict asks for the eviction of a pod if its budget has one left.
@@ -112,7 +112,7 @@ func grace(p *corev1.Pod) time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// mustGo reports whether a pod has to be deleted so that it has ended when the instance does: it would need all the time
+// mustGo reports whether a pod has to be made to end now so that it has ended when the instance does: it would need all the time
 // that is left, or was given more than that.
 func (r *round) mustGo(p *corev1.Pod) bool {
 	if r.by.IsZero() {
@@ -167,12 +167,12 @@ func (r *round) force(ctx, evicting context.Context, p *corev1.Pod) error {
 		if p.DeletionTimestamp.IsZero() {
 			r.Metrics.PodsDrained.WithLabelValues(reason(r.claim)).Inc()
 		}
-		r.Recorder.Eventf(p, corev1.EventTypeWarning, events.Disrupted, "deleted because its node goes at %s", r.by.UTC().Format(time.RFC3339))
+		r.Recorder.Eventf(p, corev1.EventTypeWarning, events.Disrupted, "has to end because its node goes at %s", r.by.UTC().Format(time.RFC3339))
 		return nil
 	case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 		return nil
 	}
-	return fmt.Errorf("deleting pod %s/%s, whose node %q goes at %s: %w", p.Namespace, p.Name, r.node.Name, r.by.UTC().Format(time.RFC3339), err)
+	return fmt.Errorf("ending pod %s/%s, whose node %q goes at %s: %w", p.Namespace, p.Name, r.node.Name, r.by.UTC().Format(time.RFC3339), err)
 }
 
 // evictLast asks for the eviction of a pod whose instance ends.

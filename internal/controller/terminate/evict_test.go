@@ -82,7 +82,7 @@ func TestAPodWhoseInstanceEndsIsEvictedFirst(t *testing.T) {
 					said = append(said, e)
 				}
 			}
-			if len(said) != 1 || !strings.HasPrefix(said[0], "Warning Disrupted deleted because its node goes at") || len(w.Stalls()) != 0 {
+			if len(said) != 1 || !strings.HasPrefix(said[0], "Warning Disrupted has to end because its node goes at") || len(w.Stalls()) != 0 {
 				t.Errorf("events %q, stalls %+v", said, w.Stalls())
 			}
 			if n := testutil.ToFloat64(w.Metrics.PodsDrained.WithLabelValues("Forceful Termination")); n != 1 {
@@ -95,8 +95,19 @@ func TestAPodWhoseInstanceEndsIsEvictedFirst(t *testing.T) {
 	}
 }
 
-// Evictions that a webhook holds take little of the time that the pods have left, however many they are.
+// What an answer took is time that the pod does not have any more.
+func TestAPodIsDeletedInTheTimeThatIsLeftThen(t *testing.T) {
+	w := admit(t, time.Minute, pod("a", takes(90)))
+	w.eviction = func(context.Context) error {
+		w.clock.Step(3 * time.Second)
+		return errors.New("a webhook took its time and says no")
+	}
+	if calls, _ := w.look(0); !slices.Equal(calls, []string{"delete a 57", "evict a 60"}) {
+		t.Errorf("it asked for %v", calls)
+	}
+}
 
+// Evictions that a webhook holds take little of the time that the pods have left, however many they are.
 func TestEvictionsThatAreNotAnsweredCostTheirPodsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pods []corev1.Pod

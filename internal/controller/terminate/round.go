@@ -100,7 +100,7 @@ func (r *round) rest(p *corev1.Pod, d time.Duration) {
 	r.due(again)
 }
 
-// run deletes what has to go by the instance's end, evicts the others' first group unless the drain is held, and says what
+// run makes end what has to by the instance's end, evicts the others' first group unless the drain is held, and says what
 // stalls. What becomes of one pod does not hold up the others.
 func (r *round) run(ctx context.Context, waiting []*corev1.Pod, held bool) {
 	if held {
@@ -140,7 +140,7 @@ func (r *round) evictAll(ctx context.Context, pods []*corev1.Pod) error {
 	return errors.Join(err, evict(pods[tied:]))
 }
 
-// turns are the pods to delete now, and those to evict.
+// turns are the pods that have to end now, whatever their budgets say, and those to evict.
 func (r *round) turns(waiting []*corev1.Pod, held bool) (forced, evicted []*corev1.Pod) {
 	group := map[*corev1.Pod]bool{}
 	for _, p := range first(waiting) {

@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -87,6 +88,38 @@ func TestTheLeastThatANodeHasCost(t *testing.T) {
 		x := cluster.Pricer{Least: c.least}
 		if got := x.Apply([]*cluster.Node{n}, pools)[0].Price; got != c.want {
 			t.Errorf("least %v: costs %d, want %d", c.least, got, c.want)
+		}
+	}
+}
+
+// TestAListOfTypesIsReadOnce: a name that changes in a list, as none does, shows whether the list is read again.
+func TestAListOfTypesIsReadOnce(t *testing.T) {
+	list := []*catalog.Type{{Name: "m.large", Offerings: []catalog.Offering{{Zone: "a", CapacityType: catalog.OnDemand, Price: 100}}}}
+	var x cluster.Pricer
+	price := func(lists ...[]*catalog.Type) catalog.MicroUSD {
+		var pools []*cluster.Pool
+		for _, l := range lists {
+			pools = append(pools, &cluster.Pool{Name: "default", Types: l})
+		}
+		return x.Apply([]*cluster.Node{{Name: "n", Pool: "default", InstanceType: "m.large", Zone: "a", CapacityType: catalog.OnDemand}}, pools)[0].Price
+	}
+	for _, step := range []struct {
+		what  string
+		name  string
+		lists [][]*catalog.Type
+		want  catalog.MicroUSD
+	}{
+		{"it is new", "m.large", [][]*catalog.Type{list}, 100},
+		{"it is the same", "renamed", [][]*catalog.Type{list}, 100},
+		{"and once more", "renamed", [][]*catalog.Type{list}, 100},
+		{"another one", "renamed", [][]*catalog.Type{slices.Clone(list)}, 0},
+		{"the first is new again", "renamed", [][]*catalog.Type{list}, 0},
+		{"no pool has types", "m.large", nil, 0},
+		{"it is forgotten, too", "m.large", [][]*catalog.Type{list}, 100},
+	} {
+		list[0].Name = step.name
+		if got := price(step.lists...); got != step.want {
+			t.Errorf("%s: the node costs %d, want %d", step.what, got, step.want)
 		}
 	}
 }

@@ -142,18 +142,18 @@ func (c *Cache) indexNominee(key types.NamespacedName, pod *corev1.Pod, add bool
 // comes to nothing, as a volume that is never made or a nomination by somebody else, does not hold the node for ever. In no order.
 func (c *Cache) coming(node string) []*entry {
 	var out []*entry
-	now := c.now()
 	for key := range c.nominees[node] {
-		e := c.entries[key]
-		if !now.Before(e.nominated.Add(nominatedGrace)) {
-			continue
+		if e := c.entries[key]; c.comes(key, e) {
+			out = append(out, e)
 		}
-		if _, waits := c.waiting[key]; waits || e.pod.Daemon || e.pod.Mirror || e.pod.Terminating || c.reserved.Has(e.obj.UID) {
-			continue
-		}
-		out = append(out, e)
 	}
 	return out
+}
+
+// comes reports whether a pod that is nominated to a node is one of those that are coming.
+func (c *Cache) comes(key podKey, e *entry) bool {
+	_, waits := c.waiting[key]
+	return !waits && c.now().Before(e.nominated.Add(nominatedGrace)) && !e.pod.Daemon && !e.pod.Mirror && !e.pod.Terminating && !c.reserved.Has(e.obj.UID)
 }
 
 // lately is a nomination that was first seen a short time ago.

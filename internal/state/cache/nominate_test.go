@@ -285,8 +285,8 @@ func TestAPodThatTheSchedulerNominatesCountsOnItsNode(t *testing.T) {
 			if got := coming(r); !slices.Equal(got, tt.want) {
 				t.Errorf("%v are coming, want %v", got, tt.want)
 			}
-			if len(tt.want) > 0 && !r.Reserved("uid-p") {
-				t.Error("it counts as a pod that no room is kept for")
+			if kept := r.Reserved("uid-p"); kept != (len(tt.want) > 0 || r.reserved.Has("uid-p")) || r.Reserved("uid-q") {
+				t.Errorf("room is kept for it: %t; for another: %t", kept, r.Reserved("uid-q"))
 			}
 		})
 	}

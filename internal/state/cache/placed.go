@@ -33,7 +33,6 @@ func (c *Cache) bound(e, old *entry) {
 	for i := 0; i < len(at) && !planned; i++ {
 		if like := c.waitingLike(e, at[i]); like.UID != "" {
 			c.reserved.Exchange(e.obj.UID, like.UID)
-			c.followRival(r.Pod)
 			c.followRival(like.Pod)
 			c.touchUnit(r.Unit)
 			c.touchUnit(at[i])
@@ -66,7 +65,6 @@ func (c *Cache) exchangeWithLater(e *entry, at []reservation.Unit, where reserva
 	c.touchUnit(where)
 	later.Unit = where
 	c.reserved.Reserve(later)
-	c.followRival(later.Pod)
 	return true
 }
 

@@ -67,6 +67,9 @@ func TestPodsThatAreBoundAreHeldAgainstThePlan(t *testing.T) {
 					edit = edit[:1]
 				}
 				r.pod(b[0], edit...)
+				if want := rivalsOf(r.Cache); !equalRivals(want, r.rivals) {
+					t.Errorf("once %s is on %s: rivals are %v, want %v", b[0], b[1], r.rivals, want)
+				}
 			}
 			var got []bool
 			for _, c := range *placed {

@@ -125,7 +125,6 @@ func (c *Cache) dropPod(key types.NamespacedName) {
 	c.touchNode(e.pod.Node)
 	if _, ok := c.waiting[key]; ok {
 		delete(c.waiting, key)
-		c.followRival(key)
 		c.dirtyWait = true
 	}
 	if r, ok := c.reserved.Of(e.obj.UID); ok && e.pod.Node != "" && e.pod.Class != nil {

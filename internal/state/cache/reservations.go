@@ -304,15 +304,19 @@ func (c *Cache) waitingOn(unit reservation.Unit) []*entry {
 }
 
 // Reserved reports whether room on a node is kept for a pod: by a decision, or because the scheduler has nominated it to the node.
+//
+// Cost: a look-up for each pod that is nominated where none is reserved.
 func (c *Cache) Reserved(pod types.UID) bool {
 	if c.reserved.Has(pod) {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for node := range c.nominees {
-		if slices.ContainsFunc(c.coming(node), func(e *entry) bool { return e.obj.UID == pod }) {
-			return true
+	for _, on := range c.nominees {
+		for key := range on {
+			if e := c.entries[key]; e.obj.UID == pod {
+				return c.comes(key, e)
+			}
 		}
 	}
 	return false

@@ -19,7 +19,8 @@ func newRivals() rivals {
 	return rivals{of: map[podKey]rival{}, count: map[string]map[reservation.Unit]int{}}
 }
 
-// followRival counts a pod anew. It is called whenever the pod begins or ceases to wait, its class changes, or a reservation of it.
+// followRival counts a pod anew. It is called whenever the pod begins or ceases to wait, its class changes, or a reservation of it; a change
+// that one of these follows in the same step needs no call of its own.
 func (c *Cache) followRival(key podKey) {
 	var now rival
 	if e := c.waiting[key]; e != nil && e.pod.Class != nil {

@@ -3,6 +3,8 @@ package cache
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,13 +48,13 @@ func TestRivalsAreThePodsThatWaitForTheirRoom(t *testing.T) {
 				if len(snapshot.Nodes) == 0 {
 					break
 				}
-				var refs []cluster.PodRef
 				for _, p := range snapshot.Pending {
-					refs = append(refs, p.PodRef)
+					c.Reserve(rapid.SampledFrom(snapshot.Nodes).Draw(t, "on"), []cluster.PodRef{p.PodRef}, now.Add(2*time.Second))
 				}
-				c.Reserve(rapid.SampledFrom(snapshot.Nodes).Draw(t, "on"), refs, now.Add(2*time.Second))
 			case 2:
 				now = now.Add(time.Second)
+			case 3:
+				c.bindToOthersRoom()
 			}
 			if !equalRivals(rivalsOf(c), c.rivals) {
 				t.Fatalf("after %T: want %v, got %v", e.obj, rivalsOf(c), c.rivals)
@@ -62,6 +64,55 @@ func TestRivalsAreThePodsThatWaitForTheirRoom(t *testing.T) {
 	})
 	if most < 2 {
 		t.Errorf("%d pods waited for their room at most: the test says nothing", most)
+	}
+}
+
+// bindToOthersRoom binds a pod that waits for its room to a node where a pod like it waits for its own, if there is one.
+func (c *Cache) bindToOthersRoom() {
+	for _, key := range slices.SortedFunc(maps.Keys(c.rivals.of), func(a, b podKey) int { return strings.Compare(a.Name, b.Name) }) {
+		for _, node := range []string{"n0", "n1", "c0"} {
+			for _, unit := range c.unitsOf(node) {
+				if unit == c.rivals.of[key].unit || c.waitingLike(c.waiting[key], unit).UID == "" {
+					continue
+				}
+				pod := c.waiting[key].obj.DeepCopy()
+				pod.Spec.NodeName = node
+				pod.ResourceVersion += "0" // newer
+				c.SetPod(pod)
+				return
+			}
+		}
+	}
+}
+
+func TestWhenPodsOfOtherInstancesAreRivals(t *testing.T) {
+	plain := func(*corev1.Pod) {}
+	for name, tt := range map[string]struct {
+		first  [2]func(*corev1.Pod) // p0 and p1, which have room on c0
+		second []func(*corev1.Pod)  // those that have room on c1
+		want   []string
+	}{
+		"nobody else waits":             {[2]func(*corev1.Pod){plain, plain}, nil, nil},
+		"one like both":                 {[2]func(*corev1.Pod){plain, plain}, []func(*corev1.Pod){plain}, nil},
+		"another one":                   {[2]func(*corev1.Pod){plain, plain}, []func(*corev1.Pod){larger}, []string{"p0", "p1"}},
+		"two differ, and nobody":        {[2]func(*corev1.Pod){plain, larger}, nil, nil},
+		"two differ, one like the one":  {[2]func(*corev1.Pod){plain, larger}, []func(*corev1.Pod){plain}, []string{"p0", "p1"}},
+		"two differ, one like the next": {[2]func(*corev1.Pod){plain, larger}, []func(*corev1.Pod){larger}, []string{"p0", "p1"}},
+		"two differ, and both":          {[2]func(*corev1.Pod){plain, larger}, []func(*corev1.Pod){plain, larger}, []string{"p0", "p1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _, _ := assumed()
+			r.pod("p0", tt.first[0])
+			r.pod("p1", tt.first[1])
+			var refs []cluster.PodRef
+			for i, edit := range tt.second {
+				refs = append(refs, r.pod(fmt.Sprint("q", i), edit))
+			}
+			r.Assume(r.claim("c1"), intake.Expected{}, refs, r.clock.Add(time.Minute))
+			if got := r.nominees("c0"); !slices.Equal(got, tt.want) {
+				t.Errorf("%v are nominated, want %v", got, tt.want)
+			}
+		})
 	}
 }
 

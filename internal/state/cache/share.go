@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fewTemplates is of how many owners the parts of a pod are remembered, some kilobytes each, before those are forgotten that have no pods
-// any more.
+// fewTemplates is of how many owners the parts of a pod are remembered before those are forgotten that have no pods any more. They take
+// 14 kB each at most, 14 MB together: that is how much less is held of a pod that shares its parts than of one as it comes
+// (go test ./internal/state/cache -run - -bench PodsInMemory).
 const fewTemplates = 1_000
 
 // templates remembers a pod of each owner, so that the others share its parts: pods of one owner are made of one template,

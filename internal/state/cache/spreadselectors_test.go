@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/state/intake"
@@ -44,20 +45,33 @@ func TestDefaultSpreadsFollowServicesAndControllers(t *testing.T) {
 	}
 }
 
-// TestWhoseClassesAreMadeAgain: those of pods that belong to what changed, not those of the namespace.
+// TestWhoseClassesAreMadeAgain: those of pods that belong to what changed, not those of the namespace. They get the class that they have
+// in a cache that has known nothing else.
 func TestWhoseClassesAreMadeAgain(t *testing.T) {
-	c := New(Options{DefaultSpreads: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}}})
+	options := Options{DefaultSpreads: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule}}}
+	c := New(options)
 	var read []string
 	classOf := c.classOf
 	c.classOf = func(p *corev1.Pod, l intake.Lookup) *cluster.Class {
 		read = append(read, p.Name)
 		return classOf(p, l)
 	}
-	for _, app := range []string{"web", "db"} {
+	// Keys of labels are part of the classes once a selector has them: those of this pod's are known from the start on.
+	pods := []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "keys", UID: "keys", ResourceVersion: "1"}, Spec: corev1.PodSpec{
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none", "hash": "none"}}}}}}}
+	for _, app := range []string{"web", "db", "set"} {
 		for _, hash := range []string{"1", "2"} {
-			c.SetPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: app + hash, UID: types.UID(app + hash), ResourceVersion: "1", Labels: map[string]string{"app": app, "hash": hash},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app + "-" + hash, Controller: new(true)}}}})
+			kind := "ReplicaSet"
+			if app == "set" {
+				kind = "StatefulSet"
+			}
+			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: app + hash, UID: types.UID(app + hash), ResourceVersion: "1", Labels: map[string]string{"app": app, "hash": hash},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: app + "-" + hash, Controller: new(true)}}}})
 		}
+	}
+	for _, p := range pods {
+		c.SetPod(p)
 	}
 	service := func(name string, selector map[string]string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: corev1.ServiceSpec{Selector: selector}}
@@ -65,42 +79,95 @@ func TestWhoseClassesAreMadeAgain(t *testing.T) {
 	replicaSet := func(name, hash string) *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"hash": hash}}}}
 	}
-	c.Snapshot()
-	c.SetService(service("a", map[string]string{"app": "web"}))
-	c.SetService(service("b", map[string]string{"app": "web", "hash": "1"}))
-	c.SetReplicaSet(replicaSet("db-1", "1")) // the keys of labels are known from here on
+	statefulSet := func(name, app string) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: appsv1.StatefulSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+	}
+	elsewhere := service("a", map[string]string{"app": "web"})
+	elsewhere.Namespace = "other"
+	there := map[string]client.Object{} // by kind, namespace and name
+	change := func(o client.Object, keep bool) {
+		key := fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName())
+		if there[key] = o; !keep {
+			delete(there, key)
+		}
+		applySelector(c, o, keep)
+	}
 	c.Snapshot()
 	for _, step := range []struct {
-		what   string
-		change func()
-		want   []string
+		what string
+		o    client.Object
+		keep bool
+		want []string
 	}{
-		{"nothing", func() {}, nil},
-		{"a ReplicaSet", func() { c.SetReplicaSet(replicaSet("db-2", "2")) }, []string{"db2"}},
-		{"the same again", func() { c.SetReplicaSet(replicaSet("db-2", "2")) }, nil},
-		{"a ReplicaSet without pods", func() { c.SetReplicaSet(replicaSet("db-3", "3")) }, nil},
-		{"a ReplicaSet goes", func() { c.RemoveReplicaSet(replicaSet("db-2", "2")) }, []string{"db2"}},
-		{"a Service", func() { c.SetService(service("c", map[string]string{"hash": "2"})) }, []string{"db2", "web2"}},
-		{"it selects others", func() { c.SetService(service("c", map[string]string{"app": "db", "hash": "1"})) }, []string{"db1", "db2", "web2"}},
-		{"the same once more", func() { c.SetService(service("c", map[string]string{"app": "db", "hash": "1"})) }, nil},
-		{"it selects none", func() { c.SetService(service("c", nil)) }, []string{"db1"}},
-		{"a Service goes", func() { c.RemoveService(service("b", nil)) }, []string{"web1"}},
-		{"another namespace", func() {
-			s := service("a", map[string]string{"app": "web"})
-			s.Namespace = "other"
-			c.SetService(s)
-		}, nil},
+		{"a Service", service("a", map[string]string{"app": "web"}), true, []string{"web1", "web2"}},
+		{"one that selects one of these", service("b", map[string]string{"app": "web", "hash": "1"}), true, []string{"web1"}},
+		{"a ReplicaSet", replicaSet("db-1", "1"), true, []string{"db1"}},
+		{"another", replicaSet("db-2", "2"), true, []string{"db2"}},
+		{"the same again", replicaSet("db-2", "2"), true, nil},
+		{"a ReplicaSet without pods", replicaSet("db-3", "3"), true, nil},
+		{"a ReplicaSet goes", replicaSet("db-2", "2"), false, []string{"db2"}},
+		{"it is there again, with another selector", replicaSet("db-2", "1"), true, []string{"db2"}},
+		{"and goes", replicaSet("db-2", "1"), false, []string{"db2"}},
+		{"a ReplicaSet of a StatefulSet's name", replicaSet("set-1", "1"), true, nil},
+		{"a StatefulSet", statefulSet("set-1", "set"), true, []string{"set1"}},
+		{"the ReplicaSet of its name goes", replicaSet("set-1", "1"), false, nil},
+		{"a Service of some of each", service("c", map[string]string{"hash": "2"}), true, []string{"db2", "set2", "web2"}},
+		{"it selects others", service("c", map[string]string{"app": "db", "hash": "1"}), true, []string{"db1", "db2", "set2", "web2"}},
+		{"the same once more", service("c", map[string]string{"app": "db", "hash": "1"}), true, nil},
+		{"it selects none", service("c", nil), true, []string{"db1"}},
+		{"a Service goes", service("b", nil), false, []string{"web1"}},
+		{"another namespace", elsewhere, true, nil},
+		{"the StatefulSet goes", statefulSet("set-1", "set"), false, []string{"set1"}},
+		{"the last Service of the pods goes", service("a", nil), false, []string{"web1", "web2"}},
+		{"the last ReplicaSet with pods goes", replicaSet("db-1", "1"), false, []string{"db1"}},
+		{"the last ReplicaSet goes", replicaSet("db-3", "3"), false, nil},
+		{"that of the other namespace goes", elsewhere, false, nil},
 	} {
-		step.change()
+		change(step.o, step.keep)
 		read = nil
 		c.Snapshot()
 		if slices.Sort(read); !slices.Equal(read, step.want) {
 			t.Errorf("%s: the classes of %v are made again, want %v", step.what, read, step.want)
 		}
+		fresh := New(options)
+		for _, o := range there {
+			applySelector(fresh, o, true)
+		}
+		for _, p := range pods {
+			fresh.SetPod(p)
+		}
+		fresh.Snapshot()
 		for key, e := range c.entries {
-			if want := classOf(e.obj, lookup{c}); e.pod.Class.ID != want.ID {
+			if want := fresh.entries[key].pod.Class; e.pod.Class.ID != want.ID {
 				t.Errorf("%s: pod %s has not the class that it would be given now: %s, %s", step.what, key, fmt.Sprint(e.pod.Class.Spreads), fmt.Sprint(want.Spreads))
 			}
+		}
+	}
+	if b := c.spreads; len(b.services)+len(b.controllers) > 0 {
+		t.Errorf("nothing is there, and kept are %v and %v", b.services, b.controllers)
+	}
+}
+
+// applySelector has a cache take in what has a selector, or that it is gone.
+func applySelector(c *Cache, o client.Object, keep bool) {
+	switch o := o.(type) {
+	case *corev1.Service:
+		if keep {
+			c.SetService(o)
+		} else {
+			c.RemoveService(o)
+		}
+	case *appsv1.ReplicaSet:
+		if keep {
+			c.SetReplicaSet(o)
+		} else {
+			c.RemoveReplicaSet(o)
+		}
+	case *appsv1.StatefulSet:
+		if keep {
+			c.SetStatefulSet(o)
+		} else {
+			c.RemoveStatefulSet(o)
 		}
 	}
 }

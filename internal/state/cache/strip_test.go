@@ -99,6 +99,17 @@ func TestPodsOfAnOwnerShareWhatIsTheSame(t *testing.T) {
 			t.Errorf("%s: shares %v", sentence, same)
 		}
 	}
+	for sentence, edit := range map[string]func(*metav1.OwnerReference){
+		"an owner reference differs":         func(r *metav1.OwnerReference) { r.BlockOwnerDeletion = new(true) },
+		"the owner is of another API's kind": func(r *metav1.OwnerReference) { r.APIVersion = "apps.kruise.io/v1" },
+	} {
+		p := runningPod("web", 4)
+		edit(&p.OwnerReferences[0])
+		want := stripped(t, Strip(), p.DeepCopy())
+		if diff := cmp.Diff(want, stripped(t, f, p)); diff != "" {
+			t.Errorf("%s: sharing changed it: %s", sentence, diff)
+		}
+	}
 	other := runningPod("web", 3)
 	other.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("4")
 	want := stripped(t, Strip(), other.DeepCopy())
@@ -119,9 +130,15 @@ func TestOwnersAreForgottenOnceTheirPodsAreGone(t *testing.T) {
 		known.share(p)
 		return p
 	}
-	pods := make([]*corev1.Pod, owners)
+	pods, scans := make([]*corev1.Pod, owners), 0
 	for i := range pods {
+		if known.pod != nil && len(known.pod) >= known.most {
+			scans++
+		}
 		pods[i] = pod(i)
+	}
+	if scans > 4 { // at 1,000, and whenever there are twice as many
+		t.Errorf("%d owners, all with pods, were looked through %d times", owners, scans)
 	}
 	runtime.GC()
 	for i := range pods {
