@@ -152,7 +152,7 @@ func TestTheWriterRestsAsLongAsItsWorkAsks(t *testing.T) {
 		expect(t, r, []uint64{2, 1}, []uint64{1})
 		time.Sleep(leisure*time.Second + time.Second - 1)
 		expect(t, r, []uint64{2, 1}, []uint64{1})
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		expect(t, r, []uint64{2, 1}, []uint64{2, 1})
 		// Where somebody waits for the last, all are written without a rest; afterwards there is one again.
 		for g := range uint64(3) {
@@ -176,7 +176,7 @@ func TestTheWriterRestsAsLongAsItsWorkAsks(t *testing.T) {
 		r.Add(waits(2, "a"))
 		time.Sleep(leisure*still/2 - 1) // the rest is longer than what a repetition waits
 		expect(t, r, []uint64{2}, nil)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		expect(t, r, []uint64{2}, []uint64{2})
 	})
 }
