@@ -86,8 +86,12 @@ func (c *Cluster) installation(metricsPort, healthPort int) ([]client.Object, er
 	v.Settings.ClusterName, v.Settings.InterruptionQueue = c.Name, c.Name
 	v.Controller.Metrics.Port = cmp.Or(int32(metricsPort), v.Controller.Metrics.Port)
 	v.Controller.HealthProbe.Port = cmp.Or(int32(healthPort), v.Controller.HealthProbe.Port)
+	set := map[string]string{} // of a variable that is there twice the last counts
 	for _, pair := range c.options.ControllerEnv {
 		name, value, _ := strings.Cut(pair, "=")
+		set[name] = value
+	}
+	for name, value := range set {
 		switch name {
 		case "METRICS_PORT", "HEALTH_PROBE_PORT": // probes go to what the values say
 			port, into := metricsPort, &v.Controller.Metrics.Port

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAPortThatIsSetIsTheContainersPort(t *testing.T) {
-	c := &Cluster{Name: "demo", options: Options{ControllerEnv: []string{"METRICS_PORT=8081"}}}
+	c := &Cluster{Name: "demo", options: Options{ControllerEnv: []string{"METRICS_PORT=0", "METRICS_PORT=8081"}}}
 	if _, err := c.Deployment(0, 0); err != nil {
 		t.Errorf("for rights alone: %v", err)
 	}
@@ -20,7 +20,7 @@ func TestAPortThatIsSetIsTheContainersPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	env, err := kubelet.PodOf(d, "x").Environment()
-	if err != nil || !slices.Contains(env, "METRICS_PORT=8081") || !slices.Contains(env, "HEALTH_PROBE_PORT=9081") {
+	if err != nil || !slices.Contains(env, "METRICS_PORT=8081") || slices.Contains(env, "METRICS_PORT=0") || !slices.Contains(env, "HEALTH_PROBE_PORT=9081") {
 		t.Errorf("got %q, %v", env, err)
 	}
 	for _, p := range d.Spec.Template.Spec.Containers[0].Ports {
