@@ -1,6 +1,10 @@
 package settings
 
-import "github.com/spf13/pflag"
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+)
 
 // LongName is the name of a flag of the controller that has a short form: kerf-shadow of shadow. Other names are returned as they are.
 func LongName(flag string) string {
@@ -16,15 +20,22 @@ func NormalizeFlags(fs *pflag.FlagSet) {
 }
 
 // Arguments are the settings that a command line gives as flags, by their variables, as the controller reads them. Flags that are no
-// settings are left out, and so is all that stands behind a flag with which the controller does not start.
+// settings are left out, and so is all that stands behind a flag without its value. A dash does for two, as it does for Karpenter.
 func Arguments(args []string) map[string]string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	AddFlags(fs)
 	NormalizeFlags(fs)
-	fs.Usage = func() {} // --help writes nothing
+	fs.BoolP("help", "h", false, "") // it ends nothing
 	fs.ParseErrorsAllowlist.UnknownFlags = true
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if len(arg) > 2 && arg[0] == '-' && arg[1] >= 'a' {
+			args[i] = "-" + arg
+		}
+	}
 	_ = fs.Parse(args)
 	out := map[string]string{}
 	fs.Visit(func(f *pflag.Flag) { out[EnvName(f.Name)] = f.Value.String() })
+	delete(out, "HELP")
 	return out
 }

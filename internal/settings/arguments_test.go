@@ -33,8 +33,8 @@ func TestArgumentsAreReadAsTheControllerReadsThem(t *testing.T) {
 			t.Errorf("%s: the controller reads %v, Arguments %v, want %v", line, read, got, want)
 		}
 	}
-	other := Arguments(strings.Fields("controller --kubeconfig /x -log-level=debug --v --cluster-name=demo --reserved-enis"))
-	if want := map[string]string{"CLUSTER_NAME": "demo"}; !maps.Equal(other, want) {
+	other := Arguments(strings.Fields("controller --kubeconfig /x -batch-max-duration=20s -h --v --cluster-name=demo --reserved-enis"))
+	if want := map[string]string{"CLUSTER_NAME": "demo", "BATCH_MAX_DURATION": "20s"}; !maps.Equal(other, want) {
 		t.Errorf("flags of others, and one without its value: got %v, want %v", other, want)
 	}
 }

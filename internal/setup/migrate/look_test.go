@@ -39,6 +39,9 @@ func TestACorrectionDiffersFromWhatIsThere(t *testing.T) {
 		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8080"}, {Name: "HEALTH_PROBE_PORT", Value: "8080"}}, nil, " HEALTH_PROBE_PORT=8081"},
 		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8081"}}, nil, " METRICS_PORT=8080"},
 		{[]corev1.EnvVar{{Name: "BATCH_MAX_DURATION", Value: "500ms"}}, nil, " BATCH_MAX_DURATION=10s"},
+		{[]corev1.EnvVar{{Name: "BATCH_IDLE_DURATION", Value: "1000ms"}, {Name: "BATCH_MAX_DURATION", Value: "900ms"}}, nil, " BATCH_MAX_DURATION=10s"},
+		{[]corev1.EnvVar{{Name: "BATCH_IDLE_DURATION", Value: "15s"}, {Name: "BATCH_MAX_DURATION", Value: "900ms"}}, nil, " BATCH_IDLE_DURATION=1s   # or the value that you mean\nkubectl --namespace kube-system set env deployment/karpenter BATCH_MAX_DURATION=10s"},
+		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "08080"}, {Name: "HEALTH_PROBE_PORT", Value: "8080"}}, nil, " HEALTH_PROBE_PORT=8081"},
 		{[]corev1.EnvVar{{Name: "METRICS_PORT", Value: "8080"}}, []string{"--health-probe-port=8080"}, "correct --health-probe-port in the container's args"},
 	} {
 		s := healthy(t)

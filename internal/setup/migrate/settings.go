@@ -149,10 +149,10 @@ func (e *examination) values(object string) {
 		if !slices.ContainsFunc(settings.Refusals(kept), func(r *settings.Refusal) bool { return r.Error() == refused.Error() }) {
 			e.differs(object, "%s", refused).
 				why("with settings.kerf.compat=karpenter its default holds and a warning is logged; otherwise Kerf does not start").
-				fix(e.correction(refused.Variables))
+				fix(e.corrections(refused.Variables)...)
 			continue
 		}
-		e.blocks(object, "%s", refused).why("Kerf does not start with it").fix(e.correction(refused.Variables))
+		e.blocks(object, "%s", refused).why("Kerf does not start with it").fix(e.corrections(refused.Variables)...)
 	}
 	for _, w := range tolerant {
 		if !slices.Contains(warnings, w) && err != nil {
@@ -162,18 +162,29 @@ func (e *examination) values(object string) {
 	}
 }
 
-// correction is the command that sets one of some variables anew, with its default: the first that has another value. Whoever applies the
-// Deployment has to be told, as it would put the old one back.
-func (e *examination) correction(variables []string) string {
+// corrections are the commands that set variables anew which are refused together, with their defaults: one where that of one of them is
+// enough.
+func (e *examination) corrections(refused []string) (out []string) {
+	enough := slices.IndexFunc(refused, func(variable string) bool {
+		_, _, err := e.load(settings.KerfDefaults, variable)
+		return !slices.ContainsFunc(settings.Refusals(err), func(r *settings.Refusal) bool { return slices.Equal(r.Variables, refused) })
+	})
+	if enough >= 0 {
+		refused = refused[enough : enough+1]
+	}
+	for _, variable := range refused {
+		out = append(out, e.correction(variable))
+	}
+	return out
+}
+
+// correction is the command that sets a variable anew, with its default. Whoever applies the Deployment has to be told, as it would put the
+// old one back.
+func (e *examination) correction(variable string) string {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	settings.AddFlags(fs)
-	flags := map[string]*pflag.Flag{}
-	fs.VisitAll(func(f *pflag.Flag) { flags[settings.EnvName(f.Name)] = f })
-	env, variable := e.environment(), variables[0]
-	if i := slices.IndexFunc(variables, func(v string) bool { return env[v] != "" && env[v] != flags[v].DefValue }); i >= 0 {
-		variable = variables[i]
-	}
-	value := cmp.Or(flags[variable].DefValue, "VALUE")
+	flag := fs.Lookup(strings.ToLower(strings.ReplaceAll(variable, "_", "-")))
+	value := cmp.Or(flag.DefValue, "VALUE")
 	path := valuePath(variable)
 	const other = "   # or the value that you mean"
 	r, known := e.Owner.current()
@@ -181,7 +192,7 @@ func (e *examination) correction(variables []string) string {
 	_, isFlag := e.flags()[variable]
 	switch {
 	case isFlag:
-		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct --%s in the container's args, and where they come from", d.Namespace, d.Name, flags[variable].Name)
+		return fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct --%s in the container's args, and where they come from", d.Namespace, d.Name, flag.Name)
 	case e.Owner.Manager == Helm && known && path != "":
 		chart := "oci://public.ecr.aws/karpenter/" + r.Chart + " --version " + r.Version
 		if r.Chart == kerfChart {
@@ -213,9 +224,12 @@ func valuePath(variable string) string {
 	return ""
 }
 
-// load reads the settings as the controller would.
-func (s *Seen) load(compat string) (settings.Settings, []settings.Warning, error) {
+// load reads the settings as the controller would, were it not told some of them.
+func (s *Seen) load(compat string, without ...string) (settings.Settings, []settings.Warning, error) {
 	env := s.environment()
+	for _, variable := range without {
+		delete(env, variable)
+	}
 	return settings.Load(pflag.NewFlagSet("", pflag.ContinueOnError), func(name string) (string, bool) {
 		switch {
 		case name == "KERF_COMPAT":
