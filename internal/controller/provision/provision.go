@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -37,8 +38,8 @@ const (
 	// loneWindow is how long pods wait for company that nobody is known to follow.
 	loneWindow = 30 * time.Millisecond
 	// leisure is how many times as long as the search took nodes that go are not worth another decision, SafetyInterval at most, unless
-	// one of their pods waits. What they leave behind, such as room below a limit, can wait so long, and the search takes a sixth of a
-	// core at most; karpenter_scheduler_scheduling_duration_seconds is what would move it.
+	// one of their pods waits. What they leave behind, such as room below a limit, can wait so long. A search of up to two seconds takes a
+	// sixth of a core at most; karpenter_scheduler_scheduling_duration_seconds is what would move it.
 	leisure = 5
 )
 
@@ -145,7 +146,7 @@ type Controller struct {
 	said     lastSaid
 	retryIn  time.Duration
 	rest     time.Duration           // how long churn is not worth another decision after the last one
-	waits    map[cluster.PodRef]bool // that the last decision was on; the loop's goroutine only
+	waits    map[cluster.PodRef]bool // virtual ones, and those that the last decision had no place for; the loop's goroutine only
 	retried  map[string]time.Time    // when EC2 was last asked again for what a NodePool lacks
 	listen   sync.Once
 }
@@ -203,7 +204,7 @@ func (c *Controller) heard(change cache.Change) {
 	}
 }
 
-// more reports whether a pod is pending that the last decision was not on.
+// more reports whether a pod is pending that the last decision did not leave without a place.
 func (c *Controller) more() bool {
 	return slices.ContainsFunc(c.o.State.Snapshot().Pending, func(p *cluster.Pod) bool { return !c.waits[p.PodRef] })
 }
@@ -337,8 +338,10 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Record(recorded(id, problem, solved, dropped, out))
 	}
 	c.rest, c.waits = leisure*searched, map[cluster.PodRef]bool{}
-	for _, pod := range snapshot.Pending {
-		c.waits[pod.PodRef] = true
+	maps.Copy(c.waits, virtual)
+	_, left := decided(p)
+	for _, pod := range left {
+		c.waits[pod] = true
 	}
 	return out, nil
 }

@@ -125,6 +125,34 @@ func TestTheLoopRestsWhereNothingCouldBeDone(t *testing.T) {
 	})
 }
 
+// TestAPodThatLosesItsNodeDoesNotWaitForTheRest though the last decision was on it: that had a place for it.
+func TestAPodThatLosesItsNodeDoesNotWaitForTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		h := newTestCluster(t, func(o *Options) {
+			solve := pack.NewEngine().Solve
+			o.Solve = func(p *pack.Problem) *plan.Plan {
+				time.Sleep(2 * time.Second)
+				return solve(p)
+			}
+		})
+		h.pool("default")
+		h.eight("n")
+		h.pod("p", "3")
+		h.run(ctx)
+		time.Sleep(2500 * time.Millisecond)
+		h.pod("p", "3", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Conditions = "n", nil })
+		h.eight("n", going)
+		time.Sleep(2500 * time.Millisecond)
+		if len(h.claims()) != 1 {
+			t.Error("nothing is launched for it")
+		}
+		cancel()
+		time.Sleep(2 * time.Second)
+	})
+}
+
 // TestPodsWhoseRoomIsTakenAreDecidedOnSoon: nothing else tells that the room is taken.
 func TestPodsWhoseRoomIsTakenAreDecidedOnSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
