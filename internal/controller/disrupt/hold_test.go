@@ -1,6 +1,8 @@
 package disrupt
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
@@ -122,5 +125,83 @@ func TestTheNextLeaderKnowsWhatIsHeld(t *testing.T) {
 			t.Errorf("the node of the move that was taken back is held until %s (%q)", until, why)
 		}
 		h.end()
+	})
+}
+
+// behind is a client that reads from a cache which may be behind.
+func (h *testCluster) behind() client.Client {
+	return interceptor.NewClient(h.api, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			switch o := o.(type) {
+			case *corev1.Node:
+				if h.stale[key.Name] != nil {
+					h.stale[key.Name].DeepCopyInto(o)
+					return nil
+				}
+			case *karpv1.NodeClaim:
+				if last := h.last.Load(); last != nil && last.Name == key.Name {
+					last.DeepCopyInto(o)
+					return nil
+				}
+			}
+			return c.Get(ctx, key, o, opts...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, l, opts...)
+			if claims, ok := l.(*karpv1.NodeClaimList); ok {
+				for i := range claims.Items {
+					if last := h.last.Load(); last != nil && last.Name == claims.Items[i].Name {
+						last.DeepCopyInto(&claims.Items[i])
+					}
+				}
+			}
+			return err
+		},
+	})
+}
+
+// What a command has held is let go of though the cache has not seen yet that it is held.
+func TestAHoldEndsThoughTheCacheIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		goes, stays := h.instance("c1"), h.instance("c2")
+		before, err := h.claim(t.Context(), stays.Claim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.last.Store(before)
+		c := h.replace(goes, h.bind("p", goes.Node))
+		c.NewNodes[0].Pool, c.Filled = "gone", []string{stays.Claim}
+		if err := h.Start(t.Context(), c); err == nil {
+			t.Fatal("want a refusal")
+		}
+		if until, why := h.hold(stays.Claim); !until.IsZero() {
+			t.Errorf("held until %s (%q), for a command that was taken back", until, why)
+		}
+	})
+}
+
+// A replacement is given back though the cache has not seen yet that its hold was ended.
+func TestAReplacementIsGivenBackThoughTheCacheIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		g := h.instance("c1")
+		c := h.replace(g, h.bind("p", g.Node))
+		c.Hold, c.NewNodes = time.Hour, append(c.NewNodes, c.NewNodes[0])
+		if err := h.Start(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		launched := h.replacements()
+		h.last.Store(launched[1].DeepCopy())
+		launched[0].Finalizers = nil
+		if err := errors.Join(h.api.Update(t.Context(), &launched[0]), h.api.Delete(t.Context(), &launched[0])); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * look)
+		if left := h.replacements(); len(left) > 0 && left[0].DeletionTimestamp.IsZero() || h.marked(g) {
+			t.Errorf("replacements that are left: %d; its node is marked: %v", len(left), h.marked(g))
+		}
 	})
 }

@@ -3,6 +3,7 @@ package disrupt
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/apply"
@@ -83,12 +83,13 @@ func TestAPanicOfATakeoverIsNoSecondExecution(t *testing.T) {
 		h.failBy(func(string, client.Object) error { return apierrors.NewServiceUnavailable("down") })
 		ctx, cancel := context.WithCancel(t.Context())
 		h.ready()
-		state := h.State
-		h.State = nil // which reserve needs
+		h.Log = slog.New(&panicsOnce{Handler: slog.DiscardHandler, at: 2}) // as it tells of the second
 		go func() { _ = h.Run(ctx) }()
 		synctest.Wait()
-		h.State = state
-		time.Sleep(sweepEvery)
+		if h.Busy("c1") || h.Busy("c2") {
+			t.Error("a command is carried out though the takeover failed")
+		}
+		time.Sleep(takeOverAgain)
 		synctest.Wait()
 		if !h.Busy("c1") || !h.Busy("c2") {
 			t.Error("the commands were not taken over")
@@ -100,43 +101,43 @@ func TestAPanicOfATakeoverIsNoSecondExecution(t *testing.T) {
 	})
 }
 
-// What a command has held is let go of though the cache has not seen yet that it is held.
-func TestAHoldEndsThoughTheCacheIsBehind(t *testing.T) {
+// panicsOnce is a log that panics at the n-th takeover of a command that it is told of.
+type panicsOnce struct {
+	slog.Handler
+	at int
+}
+
+func (h *panicsOnce) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *panicsOnce) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "took over a disruption" {
+		if h.at--; h.at == 0 {
+			panic("planted")
+		}
+	}
+	return nil
+}
+
+// A command whose room can't be reserved holds up no other.
+func TestRoomThatCanNotBeReservedHoldsUpNoTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
-		defer h.end()
-		goes, stays := h.instance("c1"), h.instance("c2")
-		var before karpv1.NodeClaim
-		if err := h.api.Get(t.Context(), client.ObjectKey{Name: stays.Claim}, &before); err != nil {
+		g, other := h.instance("c1"), h.instance("c2")
+		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
-		h.Client = interceptor.NewClient(h.api, interceptor.Funcs{
-			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-				if claim, ok := o.(*karpv1.NodeClaim); ok && key.Name == stays.Claim {
-					before.DeepCopyInto(claim)
-					return nil
-				}
-				return c.Get(ctx, key, o, opts...)
-			},
-			List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
-				err := c.List(ctx, l, opts...)
-				if claims, ok := l.(*karpv1.NodeClaimList); ok {
-					for i := range claims.Items {
-						if claims.Items[i].Name == stays.Claim {
-							before.DeepCopyInto(&claims.Items[i])
-						}
-					}
-				}
-				return err
-			},
-		})
-		c := h.replace(goes, h.bind("p", goes.Node))
-		c.NewNodes[0].Pool, c.Filled = "gone", []string{stays.Claim}
-		if err := h.Start(t.Context(), c); err == nil {
-			t.Fatal("want a refusal")
+		h.end()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		h.ready()
+		state := h.State
+		h.State = nil // which reserve needs
+		go func() { _ = h.Run(ctx) }()
+		synctest.Wait()
+		h.State = state
+		if err := h.Start(ctx, emptyNodes(other)); err != nil || !h.Busy("c1") {
+			t.Errorf("another command: %v; the first is taken over: %v", err, h.Busy("c1"))
 		}
-		if until, why := h.hold(stays.Claim); !until.IsZero() {
-			t.Errorf("held until %s (%q), for a command that was taken back", until, why)
-		}
+		cancel()
 	})
 }

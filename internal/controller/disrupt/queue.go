@@ -127,6 +127,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	loop := obs.Rounds{Metrics: q.Metrics, Log: q.Log, Clock: q.Clock, Name: "disruption.queue", Doing: "looking for marks of disruptions", Every: sweepEvery}
 	_ = loop.RunPaced(ctx, func(ctx context.Context) (pause time.Duration, err error) {
 		if !resumed {
+			// After a panic as well it is tried again soon.
 			if err := q.Metrics.Recover(q.Log, "disruption.queue", func() error { return q.resume(ctx) }); err != nil {
 				return takeOverAgain, fmt.Errorf("taking over those of a former leader, before which none is begun: %w", err)
 			}

@@ -47,6 +47,7 @@ type testCluster struct {
 	pool   *karpv1.NodePool
 	stands atomic.Pointer[func(verb string, o client.Object) error] // see failBy
 	stale  map[string]*corev1.Node                                  // nodes as the queue's cache has them while it is behind, by name
+	last   atomic.Pointer[karpv1.NodeClaim]                         // a claim as it has it, while it is behind
 	end    context.CancelFunc
 }
 
@@ -127,17 +128,8 @@ func (h *testCluster) start() {
 
 // ready makes a leader that does not run yet.
 func (h *testCluster) ready() {
-	behind := interceptor.NewClient(h.api, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-			if node, ok := o.(*corev1.Node); ok && h.stale[key.Name] != nil {
-				h.stale[key.Name].DeepCopyInto(node)
-				return nil
-			}
-			return c.Get(ctx, key, o, opts...)
-		},
-	})
 	h.Queue = &Queue{
-		Client: behind, APIReader: h.api, State: h.cache, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()),
+		Client: h.behind(), APIReader: h.api, State: h.cache, Recorder: h.events, Metrics: obs.NewMetrics(prometheus.NewRegistry()),
 		Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{},
 		Launcher: apply.New(apply.Options{Client: h.api, State: h.cache, Recorder: h.events}),
 	}

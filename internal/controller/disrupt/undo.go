@@ -43,16 +43,18 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 // would leave another one there that nothing else ends. One that is initialized stays: if nothing needs it, it goes as any
 // empty node does.
 func (q *Queue) giveBack(ctx context.Context, name string) error {
-	claim, err := q.claim(ctx, name)
-	if err != nil || claim == nil || !claim.DeletionTimestamp.IsZero() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
-		return err
+	claim := &karpv1.NodeClaim{}
+	// The cache may not have seen yet that unhold has written to it.
+	err := q.APIReader.Get(ctx, client.ObjectKey{Name: name}, claim)
+	if err != nil || !claim.DeletionTimestamp.IsZero() || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
+		return client.IgnoreNotFound(err)
 	}
 	for _, n := range q.State.Snapshot().Nodes {
 		if n.Claim == name && (n.Initialized || !empty(n)) {
 			return nil
 		}
 	}
-	if err := q.Client.Delete(ctx, claim.DeepCopy(), client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
+	if err := q.Client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID, ResourceVersion: &claim.ResourceVersion}); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	q.Log.Info("gave back a replacement that no disruption waits for", "nodeclaim", name, "decision-id", claim.Annotations[story.DecisionAnnotation], "command-id", claim.Annotations[index.CommandAnnotation])

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kerf-sh/kerf/internal/controller/obs"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 func TestAWriteThatLostIsTriedAgainInSilence(t *testing.T) {
@@ -38,6 +40,21 @@ func TestAWriteThatLostIsTriedAgainInSilence(t *testing.T) {
 				t.Errorf("got %+v, %v", res, err)
 			}
 		})
+	}
+}
+
+// TestAPanicIsToldOnce though it is an error of several callers on its way.
+func TestAPanicIsToldOnce(t *testing.T) {
+	m := obs.NewMetrics(prometheus.NewRegistry())
+	log := slog.New(slog.DiscardHandler)
+	defer m.Panicked(log)()
+	err := guard.Run("outer", func() error {
+		return m.Recover(log, "loop", func() error {
+			return fmt.Errorf("starting: %w", m.Recover(log, "queue", func() error { panic("planted") }))
+		})
+	})
+	if err == nil || testutil.ToFloat64(m.Panics.WithLabelValues("queue")) != 1 || testutil.CollectAndCount(m.Panics) != 1 {
+		t.Errorf("%v: told %v times, at %d places", err, testutil.ToFloat64(m.Panics.WithLabelValues("queue")), testutil.CollectAndCount(m.Panics))
 	}
 }
 
