@@ -313,8 +313,8 @@ func TestTheListenersHaveTwoPorts(t *testing.T) {
 		if modelErr == nil {
 			_, modelErr = manifests.Objects(manifests.Release{Version: "v1"}, v)
 		}
-		const want = "values controller.metrics.port and controller.healthProbe.port are both 808"
-		if err == nil || modelErr == nil || !strings.Contains(err.Error(), want) || !strings.Contains(modelErr.Error(), want) {
+		const want = "values controller.metrics.port and controller.healthProbe.port: METRICS_PORT and HEALTH_PROBE_PORT are both 808"
+		if err == nil || modelErr == nil || !strings.Contains(modelErr.Error(), want) || !strings.Contains(err.Error(), modelErr.Error()) {
 			t.Errorf("%s: the chart says %v, manifests %v, want %s", name, err, modelErr, want)
 		}
 	}

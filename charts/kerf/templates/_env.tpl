@@ -5,7 +5,7 @@ server, so that it is refused here, with the value to set instead. So is one por
 {{- define "kerf.env" -}}
 {{- $metrics := .Values.controller.metrics.port | int -}}
 {{- if eq $metrics (.Values.controller.healthProbe.port | int) }}
-{{- fail (printf "values controller.metrics.port and controller.healthProbe.port are both %d: give each a port of its own" $metrics) }}
+{{- fail (printf "values controller.metrics.port and controller.healthProbe.port: METRICS_PORT and HEALTH_PROBE_PORT are both %d: give each a port of its own" $metrics) }}
 {{- end -}}
 {{- $own := include "kerf.ownEnv" . -}}
 {{- $set := dict -}}
