@@ -160,7 +160,7 @@ func (h *testCluster) behind() client.Client {
 	})
 }
 
-// What a command has held is let go of though the cache has not seen yet that it is held.
+// The hold of a node ends with its command though the cache has not seen the hold yet.
 func TestAHoldEndsThoughTheCacheIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
