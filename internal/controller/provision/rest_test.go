@@ -32,6 +32,33 @@ func (h *testCluster) eight(name string, edit ...func(*corev1.Node)) *corev1.Nod
 	return n
 }
 
+// searching has the search for a plan take a time.
+func searching(d *atomic.Int64) func(*Options) {
+	return func(o *Options) {
+		solve := pack.NewEngine().Solve
+		o.Solve = func(p *pack.Problem) *plan.Plan {
+			time.Sleep(time.Duration(d.Load()))
+			return solve(p)
+		}
+	}
+}
+
+func takes(d time.Duration) *atomic.Int64 {
+	var out atomic.Int64
+	out.Store(int64(d))
+	return &out
+}
+
+// launches runs the loop until it has launched something, for a minute at most, and returns how long that took.
+func (h *testCluster) launches(ctx context.Context) time.Duration {
+	began := time.Now()
+	h.run(ctx)
+	for len(h.claims()) == 0 && time.Since(began) < time.Minute {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
 func going(n *corev1.Node) { n.DeletionTimestamp = new(metav1.Now()) }
 
 // TestTheLoopRestsWhereNothingCouldBeDone: with a pod that has no place anywhere, nodes that come and go do not have the loop decide without
@@ -40,15 +67,8 @@ func TestTheLoopRestsWhereNothingCouldBeDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		var search atomic.Int64
-		search.Store(int64(time.Second))
-		h := newTestCluster(t, func(o *Options) {
-			solve := pack.NewEngine().Solve
-			o.Solve = func(p *pack.Problem) *plan.Plan {
-				time.Sleep(time.Duration(search.Load()))
-				return solve(p)
-			}
-		})
+		search := takes(time.Second)
+		h := newTestCluster(t, searching(search))
 		h.pool("default")
 		h.eight("n")
 		h.pod("runs", "3", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Conditions = "n", nil })
@@ -130,13 +150,7 @@ func TestAPodThatLosesItsNodeDoesNotWaitForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		h := newTestCluster(t, func(o *Options) {
-			solve := pack.NewEngine().Solve
-			o.Solve = func(p *pack.Problem) *plan.Plan {
-				time.Sleep(2 * time.Second)
-				return solve(p)
-			}
-		})
+		h := newTestCluster(t, searching(takes(2*time.Second)))
 		h.pool("default")
 		h.eight("n")
 		h.pod("p", "3")
@@ -174,12 +188,7 @@ func TestPodsWhoseRoomIsTakenAreDecidedOnSoon(t *testing.T) {
 		h.pool("default")
 		h.eight("n")
 		h.pod("p", "3")
-		began := time.Now()
-		h.run(ctx)
-		for len(h.claims()) == 0 && time.Since(began) < time.Minute {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if took := time.Since(began); !taken || took > 2*time.Second {
+		if took := h.launches(ctx); !taken || took > 2*time.Second {
 			t.Errorf("room taken: %v; launched after %s", taken, took)
 		}
 	})
@@ -193,20 +202,11 @@ func TestWhatWaitsForAnAnswerDoesNotRest(t *testing.T) {
 		h := newTestCluster(t, func(o *Options) {
 			types := o.Types
 			o.Types = typesAfter{types, typesPatience + 200*time.Millisecond}
-			solve := pack.NewEngine().Solve
-			o.Solve = func(p *pack.Problem) *plan.Plan {
-				time.Sleep(500 * time.Millisecond)
-				return solve(p)
-			}
+			searching(takes(500 * time.Millisecond))(o)
 		})
 		h.pool("default")
 		h.pod("p", "1")
-		began := time.Now()
-		h.run(ctx)
-		for len(h.claims()) == 0 && time.Since(began) < time.Minute {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if took := time.Since(began); took > typesPatience+2*time.Second {
+		if took := h.launches(ctx); took > typesPatience+2*time.Second {
 			t.Errorf("launched after %s", took)
 		}
 	})
