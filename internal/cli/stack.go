@@ -93,9 +93,9 @@ func newStackIAMCommand() *cobra.Command {
   # for kerf plan and kerf controller --shadow
   kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only --output-file reader.json
 
-  # where classes use these
+  # where classes name launch templates or SSM parameters of yours
   kerf stack iam --cluster-name demo --region eu-west-1 --account-id 111122223333 --read-only \
-    --launch-templates --capacity-reservations --placement-groups --output-file reader.json`,
+    --launch-templates --ssm-parameter arn:aws:ssm:eu-west-1:111122223333:parameter/images/node --output-file reader.json`,
 		Args: noArguments,
 	}
 	options := stackFlags(c)
