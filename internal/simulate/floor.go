@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/engine/bound"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
@@ -113,6 +114,7 @@ type prover struct {
 	nodes   []*cluster.Node
 	types   [][]*catalog.Type // by pool
 	least   float64
+	memory  bound.Memory
 }
 
 // now is the floor of this moment in dollars per hour.
@@ -126,7 +128,7 @@ func (v *prover) now() float64 {
 		types[i] = p.Pools[i].Types
 	}
 	if !slices.Equal(p.Nodes, v.nodes) || !slices.EqualFunc(types, v.types, slices.Equal) {
-		v.nodes, v.types, v.least = p.Nodes, types, float64(floor.Bound(p, sharpness))/1e6
+		v.nodes, v.types, v.least = p.Nodes, types, float64(floor.Bound(p, bound.Budget{Work: sharpness, Memory: &v.memory}))/1e6
 	}
 	return v.least
 }

@@ -70,6 +70,8 @@ import (
 type Budget struct {
 	// Work in elementary steps, about a nanosecond each; 0 means DefaultWork.
 	Work int64
+	// Memory of earlier searches makes this one faster; it may be nil.
+	Memory *Memory
 }
 
 // DefaultWork is the budget where none is given.
@@ -116,7 +118,10 @@ func Lower(p *pack.Problem, pl *plan.Plan, b Budget) *Result {
 	if b.Work <= 0 {
 		b.Work = DefaultWork
 	}
-	s := newSearch(p, placedClasses(p, pl), b.Work)
+	if b.Memory == nil {
+		b.Memory = &Memory{}
+	}
+	s := newSearch(p, placedClasses(p, pl), b)
 	s.run()
 	r := s.result(p, pl.Price)
 	r.Price = pl.Price

@@ -20,13 +20,15 @@ import (
 // the instance that does not hold.
 //
 // Cost: grows with instances and weights; hardly with classes, and not with pods.
-func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
+func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) { return check(p, c, &Memory{}) }
+
+func check(p *pack.Problem, c *Certificate, memory *Memory) (catalog.MicroUSD, error) {
 	if c == nil {
 		return 0, fmt.Errorf("check bound: no certificate")
 	}
-	k := &checker{p: p, vocab: requirement.NewVocabulary(), wellKnown: map[requirement.Key]bool{},
+	k := &checker{p: p, memory: memory, vocab: memory.vocabulary(), wellKnown: map[requirement.Key]bool{},
 		pending: map[cluster.PodRef]bool{}, charges: map[string]*charge{}, territories: map[string]*territory{}, counting: map[*cluster.Class][]int{},
-		catalogs: map[**catalog.Type]*catalog.Catalog{}, served: map[string]*served{}, searches: maxSearch}
+		served: map[string]*served{}, searches: maxSearch}
 	for _, name := range p.Options.WellKnown {
 		k.wellKnown[k.vocab.Key(name)] = true
 	}
@@ -55,6 +57,7 @@ func Check(p *pack.Problem, c *Certificate) (catalog.MicroUSD, error) {
 
 type checker struct {
 	p         *pack.Problem
+	memory    *Memory
 	vocab     *requirement.Vocabulary
 	wellKnown map[requirement.Key]bool
 	pending   map[cluster.PodRef]bool
@@ -76,8 +79,6 @@ type checker struct {
 	// be pods of the classes in onNode.
 	offers map[string][]offer
 	onNode []bool
-	// catalogs by the place of their first type in the list that they were compiled from.
-	catalogs map[**catalog.Type]*catalog.Catalog
 	// counting remembers which groups running pods of a class matter to.
 	counting map[*cluster.Class][]int
 	// searches is how many ways of filling instances may still be looked at.
@@ -159,7 +160,7 @@ func (k *checker) readRows(c *Certificate) error {
 			}
 		}
 	}
-	k.schema = res.NewSchema(names...)
+	k.schema = k.memory.schemaOf(names)
 	for i := range c.Rows {
 		row := &c.Rows[i]
 		src := byID[row.Class]

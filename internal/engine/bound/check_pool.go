@@ -53,12 +53,9 @@ func (k *checker) openSale(pool *cluster.Pool) *sale {
 	if err != nil {
 		return nil
 	}
-	cat, known := k.catalogs[&pool.Types[0]]
-	if !known || len(cat.Types) != len(pool.Types) {
-		if cat, err = catalog.Compile(pool.Types, k.vocab, k.schema); err != nil {
-			return nil
-		}
-		k.catalogs[&pool.Types[0]] = cat // lists of types are shared between pools
+	cat, err := k.memory.catalog(pool.Types)
+	if err != nil {
+		return nil
 	}
 	s := &sale{pool: pool, cat: cat, always: make(res.Vector, k.schema.Len())}
 	s.reqs = reqs.And(k.vocab.Labels(pool.Labels)).And(k.vocab.Only(requirement.NodePool, pool.Name))

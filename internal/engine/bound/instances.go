@@ -122,10 +122,14 @@ func (s *search) addPool(pool *cluster.Pool) {
 // readPool is what the pool demands of its nodes, and its types; nil when they can't be read.
 func (s *search) readPool(pool *cluster.Pool) (requirement.Requirements, *catalog.Catalog) {
 	reqs, err := s.vocab.Parse(pool.Requirements)
+	if err != nil || len(pool.Types) == 0 {
+		return reqs, nil
+	}
+	cat, err := s.memory.catalog(pool.Types)
 	if err != nil {
 		return reqs, nil
 	}
-	return reqs.And(s.vocab.Labels(pool.Labels)).And(s.vocab.Only(requirement.NodePool, pool.Name)), s.catalogOf(pool)
+	return reqs.And(s.vocab.Labels(pool.Labels)).And(s.vocab.Only(requirement.NodePool, pool.Name)), cat
 }
 
 // eachSold calls f with the types on which classes of the choice may run, for each cell in which there are some.
@@ -152,28 +156,6 @@ func (s *search) eachSold(pool *cluster.Pool, reqs requirement.Requirements, cat
 			}
 		}
 	}
-}
-
-// listing identifies a list of types that pools share.
-type listing struct {
-	first **catalog.Type
-	n     int
-}
-
-// catalogOf compiles the pool's types, once for all pools that share them; nil when that can't be done.
-func (s *search) catalogOf(pool *cluster.Pool) *catalog.Catalog {
-	if len(pool.Types) == 0 {
-		return nil
-	}
-	key := listing{&pool.Types[0], len(pool.Types)}
-	cat, ok := s.catalogs[key]
-	if !ok {
-		if c, err := catalog.Compile(pool.Types, s.vocab, s.schema); err == nil {
-			cat = c
-		}
-		s.catalogs[key] = cat
-	}
-	return cat
 }
 
 // judge reports whether the taints keep pods with the tolerations away.

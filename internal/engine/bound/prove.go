@@ -23,7 +23,7 @@ func (s *search) result(p *pack.Problem, price catalog.MicroUSD) *Result {
 	for _, values := range append([][]float64{s.best}, s.earlier...) {
 		for _, slack := range []float64{1e-8, 1e-6, 1e-4, 1e-2} {
 			c := s.certify(values, slack)
-			bound, err := Check(p, c)
+			bound, err := check(p, c, s.memory)
 			if err == nil {
 				r.Bound, r.Certificate = bound, c
 				s.raise(p, r, price)
@@ -52,7 +52,7 @@ func (s *search) raise(p *pack.Problem, r *Result, price catalog.MicroUSD) {
 		}
 		c := *r.Certificate
 		c.Whole = int64(more) * 1000
-		bound, err := Check(p, &c)
+		bound, err := check(p, &c, s.memory)
 		if err != nil {
 			return false
 		}

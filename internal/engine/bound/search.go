@@ -6,7 +6,6 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/lp"
 
-	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
@@ -17,6 +16,7 @@ import (
 type search struct {
 	p         *pack.Problem
 	placed    []placed
+	memory    *Memory
 	vocab     *requirement.Vocabulary
 	wellKnown map[requirement.Key]bool
 	pending   map[cluster.PodRef]bool
@@ -39,7 +39,6 @@ type search struct {
 	rowsOf       [][]int
 	deals        []deal
 
-	catalogs    map[listing]*catalog.Catalog
 	sets        [][]uint64
 	setIndex    map[string]int
 	demands     [][]float64
@@ -75,9 +74,9 @@ type search struct {
 	work      Work
 }
 
-func newSearch(p *pack.Problem, classes []placed, budget int64) *search {
-	s := &search{p: p, placed: classes, vocab: requirement.NewVocabulary(), wellKnown: map[requirement.Key]bool{},
-		pending: map[cluster.PodRef]bool{}, setIndex: map[string]int{}, offered: map[string]int{}, ledgerIndex: map[string]int{}, catalogs: map[listing]*catalog.Catalog{}, budget: budget}
+func newSearch(p *pack.Problem, classes []placed, b Budget) *search {
+	s := &search{p: p, placed: classes, memory: b.Memory, vocab: b.Memory.vocabulary(), wellKnown: map[requirement.Key]bool{},
+		pending: map[cluster.PodRef]bool{}, setIndex: map[string]int{}, offered: map[string]int{}, ledgerIndex: map[string]int{}, budget: b.Work}
 	s.knapsack = &knapsack{s: s}
 	for _, name := range slices.Sorted(slices.Values(p.Options.WellKnown)) {
 		s.wellKnown[s.vocab.Key(name)] = true
@@ -145,7 +144,7 @@ func (s *search) readChoices() {
 		s.choiceOf = append(s.choiceOf, at)
 	}
 	s.work.Classes = len(s.placed)
-	s.schema = res.NewSchema(names...)
+	s.schema = s.memory.schemaOf(names)
 	for r := range s.schema.Len() {
 		unit := 1.0
 		switch name := s.schema.Name(r); {

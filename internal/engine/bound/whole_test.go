@@ -96,7 +96,7 @@ func worthOf(y []float64, filling []lp.Share) float64 {
 func TestLimitsThatNeedFewHostsAreGivenUpWhereRowsAreMany(t *testing.T) {
 	p := scenario.Generate(400, 60, 1)
 	p.Options.Work = -1
-	s := newSearch(p, placedClasses(p, pack.Solve(p)), DefaultWork)
+	s := newSearch(p, placedClasses(p, pack.Solve(p)), Budget{Work: DefaultWork, Memory: &Memory{}})
 	if len(s.shared) != 8 {
 		t.Fatalf("%d shared limits in a problem of %d rows; it has seven spreads and one that keeps apart", len(s.shared), len(s.rows))
 	}

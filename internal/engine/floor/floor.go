@@ -97,13 +97,14 @@ func required(t cluster.PodAffinity) bool { return t.Weight == 0 }
 // Cost: a search for the whole, and one for each kind of constraint that occurs.
 func Of(p *pack.Problem, work int64) *Floor {
 	emptied, runs := Empty(p)
-	out := least(emptied, runs, work)
+	b := bound.Budget{Work: work, Memory: &bound.Memory{}}
+	out := least(emptied, runs, b)
 	for _, kind := range Kinds {
 		loosened, have := Loosen(emptied, kind)
 		if len(have) == 0 {
 			continue
 		}
-		if costs := out.Bound - bound.Lower(loosened, runs, bound.Budget{Work: work}).Bound; costs > 0 {
+		if costs := out.Bound - bound.Lower(loosened, runs, b).Bound; costs > 0 {
 			out.Constraints = append(out.Constraints, Constraint{Kind: kind, Costs: costs, Workloads: len(have), Named: most(have)})
 		}
 	}
@@ -114,13 +115,13 @@ func Of(p *pack.Problem, work int64) *Floor {
 // Least is Of without what constraints cost.
 //
 // Cost: one search.
-func Least(p *pack.Problem, work int64) *Floor {
+func Least(p *pack.Problem, b bound.Budget) *Floor {
 	emptied, runs := Empty(p)
-	return least(emptied, runs, work)
+	return least(emptied, runs, b)
 }
 
-func least(emptied *pack.Problem, runs *plan.Plan, work int64) *Floor {
-	return &Floor{Running: runs.Price, Pods: len(emptied.Pending), Bound: bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound}
+func least(emptied *pack.Problem, runs *plan.Plan, b bound.Budget) *Floor {
+	return &Floor{Running: runs.Price, Pods: len(emptied.Pending), Bound: bound.Lower(emptied, runs, b).Bound}
 }
 
 // Empty makes the problem of launching everything anew that Kerf has launched, and a plan that has the pods in the zones in which
@@ -231,8 +232,8 @@ func most(have map[string]int) []string {
 	return names[:min(len(names), namedMost)]
 }
 
-// Bound is the floor alone, without what each kind of constraint costs. work is as in Of.
-func Bound(p *pack.Problem, work int64) catalog.MicroUSD {
+// Bound is the floor alone, without what each kind of constraint costs.
+func Bound(p *pack.Problem, b bound.Budget) catalog.MicroUSD {
 	emptied, runs := Empty(p)
-	return bound.Lower(emptied, runs, bound.Budget{Work: work}).Bound
+	return bound.Lower(emptied, runs, b).Bound
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/kerf-sh/kerf/internal/engine/bound"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/floor"
@@ -33,7 +34,7 @@ func running(pods int, price catalog.MicroUSD, change func(*cluster.Class)) *pac
 func TestTheFloorIsBelowWhatRunsAndSaysWhatConstraintsCost(t *testing.T) {
 	const pods, price = 8, 1_000_000
 	free := floor.Of(running(pods, price, func(*cluster.Class) {}), 0)
-	if least := floor.Least(running(pods, price, func(*cluster.Class) {}), 0); least.Bound != free.Bound || least.Running != free.Running || least.Pods != free.Pods {
+	if least := floor.Least(running(pods, price, func(*cluster.Class) {}), bound.Budget{}); least.Bound != free.Bound || least.Running != free.Running || least.Pods != free.Pods {
 		t.Errorf("least is %+v, the floor %+v", least, free)
 	}
 	if free.Pods != pods || free.Running != pods*price || free.Bound <= 0 || free.Bound > free.Running || len(free.Constraints) != 0 {
@@ -54,7 +55,7 @@ func TestTheFloorIsBelowWhatRunsAndSaysWhatConstraintsCost(t *testing.T) {
 // What runs may be what EC2 has no more of: after an interruption its pool counts as empty. The floor stays where it was.
 func TestAShortageDoesNotRaiseTheFloor(t *testing.T) {
 	p := running(8, 1_000_000, func(*cluster.Class) {})
-	before := floor.Least(p, 0).Bound
+	before := floor.Least(p, bound.Budget{}).Bound
 	for _, kind := range p.Pools[0].Types {
 		for j := range kind.Offerings {
 			o := &kind.Offerings[j]
@@ -63,7 +64,7 @@ func TestAShortageDoesNotRaiseTheFloor(t *testing.T) {
 			}
 		}
 	}
-	if got := floor.Least(p, 0).Bound; got != before {
+	if got := floor.Least(p, bound.Budget{}).Bound; got != before {
 		t.Errorf("the floor is %d without spot capacity, and was %d", got, before)
 	}
 	for _, kind := range p.Pools[0].Types {
@@ -74,7 +75,7 @@ func TestAShortageDoesNotRaiseTheFloor(t *testing.T) {
 			}
 		}
 	}
-	if got := floor.Least(p, 0).Bound; got <= before {
+	if got := floor.Least(p, bound.Budget{}).Bound; got <= before {
 		t.Errorf("the floor is %d where spot can't be launched at all, and %d with it", got, before)
 	}
 }
@@ -90,7 +91,7 @@ func TestAReservationThatIsUsedUpCarriesItsPods(t *testing.T) {
 	for _, n := range p.Nodes {
 		n.InstanceType, n.Zone, n.CapacityType, n.Labels = kind.Name, kind.Offerings[0].Zone, catalog.Reserved, map[string]string{requirement.ReservationID: "cr-1"}
 	}
-	if f := floor.Least(p, 0); f.Bound > f.Running || f.Bound == 0 {
+	if f := floor.Least(p, bound.Budget{}); f.Bound > f.Running || f.Bound == 0 {
 		t.Errorf("the floor is %d, and the nodes cost %d", f.Bound, f.Running)
 	}
 	if n := kind.Offerings[len(kind.Offerings)-1].Reservable; n != 0 {

@@ -1,0 +1,4 @@
+package bound
+
+// Bytes is about what the names take.
+func (k *Memory) Bytes() int { return k.vocab.Bytes() }
