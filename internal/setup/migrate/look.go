@@ -40,8 +40,9 @@ type Seen struct {
 	Handlers    []doctor.Handler
 	// Workloads are the Deployments and DaemonSets of the cluster with the images that they run.
 	Workloads []Workload
-	// NoStart is what kerf controller says of the arguments of the controller's container; empty: it takes them, or was not asked.
-	NoStart string
+	// NoStart is what kerf controller says of each argument of the controller's container that it does not take. None: it takes them all, or
+	// was not asked.
+	NoStart []string
 	// Variables are those that the controller reads from ConfigMaps; a ConfigMap that can't be read is a gap.
 	Variables      map[string]string
 	ServiceAccount *corev1.ServiceAccount
@@ -98,8 +99,9 @@ type Options struct {
 	Reader client.Reader
 	// API is asked for the version and for what the person may do; nil leaves both out.
 	API kubernetes.Interface
-	// Arguments has kerf controller read what stands behind it on a command line, and returns the error that it ends with; nil leaves it out.
-	Arguments func([]string) error
+	// Arguments has kerf controller read what stands behind it on a command line, and returns an error for each argument that it does not
+	// take; nil leaves it out.
+	Arguments func([]string) []error
 	// Namespace is the controller's; empty means any.
 	Namespace           string
 	ClusterName, Region string
@@ -143,8 +145,8 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 	}
 	if l.Deployment != nil {
 		if o.Arguments != nil {
-			if err := o.Arguments(arguments(container(l.Deployment))); err != nil {
-				l.NoStart = err.Error()
+			for _, err := range o.Arguments(arguments(container(l.Deployment))) {
+				l.NoStart = append(l.NoStart, err.Error())
 			}
 		}
 		l.configMaps(ctx)

@@ -91,16 +91,18 @@ func TestWhatTheControllerSaysOfArgumentsBlocks(t *testing.T) {
 	c := &d.Spec.Template.Spec.Containers[0]
 	c.Command, c.Args = []string{"/kerf", "controller", "--quiet"}, []string{"--reserved-enis"}
 	var asked []string
-	s, err := Look(t.Context(), Options{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(d).Build(), Arguments: func(args []string) error {
+	s, err := Look(t.Context(), Options{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(d).Build(), Arguments: func(args []string) []error {
 		asked = args
-		return errors.New("flag needs an argument: --reserved-enis")
+		return []error{errors.New("unknown flag: --quiet"), errors.New("flag needs an argument: --reserved-enis")}
 	}})
 	if err != nil || !slices.Equal(asked, []string{"--quiet", "--reserved-enis"}) {
 		t.Fatalf("asked for %q: %v", asked, err)
 	}
-	if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool {
-		return f.Severity == Blocks && f.Text == "the container's arguments: flag needs an argument: --reserved-enis"
-	}) {
-		t.Error("it does not block")
+	for _, refused := range []string{"unknown flag: --quiet", "flag needs an argument: --reserved-enis"} {
+		if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool {
+			return f.Severity == Blocks && f.Text == "the container's arguments: "+refused
+		}) {
+			t.Errorf("%q does not block", refused)
+		}
 	}
 }

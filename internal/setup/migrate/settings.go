@@ -101,12 +101,11 @@ func (e *examination) settings() {
 
 // startsWith judges the container's arguments.
 func (e *examination) startsWith(object string) {
-	if e.NoStart == "" {
-		return
+	for _, refused := range e.NoStart {
+		e.blocks(object, "the container's arguments: %s", refused).
+			why("Kerf does not start with it").
+			fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct the container's args, and where they come from; the chart sets none", e.Deployment.Namespace, e.Deployment.Name))
 	}
-	e.blocks(object, "the container's arguments: %s", e.NoStart).
-		why("Kerf does not start with them").
-		fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct the container's args, and where they come from; the chart sets none", e.Deployment.Namespace, e.Deployment.Name))
 }
 
 func (e *examination) variablesKnown(object string) {
