@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
@@ -39,25 +40,10 @@ func isBeside(name string) bool {
 
 // environment is what the controller is told by variables, and by flags, which win over them, by the variable's name.
 func (s *Seen) environment() map[string]string {
-	out := map[string]string{}
 	if s.Deployment == nil {
-		return out
+		return map[string]string{}
 	}
-	c := container(s.Deployment)
-	maps.Copy(out, s.Variables)
-	for _, v := range c.Env { // of one that is there twice the last counts
-		switch from := v.ValueFrom; {
-		case from == nil:
-			out[v.Name] = v.Value
-		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
-			out[v.Name] = s.Deployment.Namespace
-		default:
-			delete(out, v.Name)
-			if value, ok := s.Variables[v.Name]; ok && from.ConfigMapKeyRef != nil {
-				out[v.Name] = value
-			}
-		}
-	}
+	out, _, _ := doctor.Variables(container(s.Deployment), s.Deployment.Namespace, func(_, name string) (map[string]string, error) { return s.ConfigMaps[name], nil })
 	maps.Copy(out, s.flags())
 	return out
 }
