@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kerf-sh/kerf/internal/app"
 	"github.com/kerf-sh/kerf/internal/settings"
@@ -45,16 +48,38 @@ decides, and reports what it would have done and the difference in dollars per h
 	return c
 }
 
-// controllerArguments tells whether kerf controller takes what stands behind it on a command line.
-//
-// Errors: those that it ends with.
-func controllerArguments(args []string) error {
+// controllerArguments is what kerf controller says of the arguments behind it on a command line: of each that it does not take, where it
+// ends with the first itself. Nothing: it takes them all.
+func controllerArguments(args []string) (refused []error) {
 	c, _, err := Root().Find([]string{"controller"})
 	if err != nil {
-		return err
+		return []error{err}
 	}
-	if err := c.ParseFlags(args); err != nil {
-		return flagError(c, err)
+	for len(args) > 0 {
+		some := args[:1]
+		err := c.ParseFlags(some)
+		if _, more := errors.AsType[*pflag.ValueRequiredError](err); more && len(args) > 1 {
+			some = args[:2] // whatever it looks like
+			err = c.ParseFlags(some)
+		}
+		_, unknown := errors.AsType[*pflag.NotExistError](err)
+		args = args[len(some):]
+		switch {
+		case err != nil:
+			refused = append(refused, flagError(c, err))
+			if unknown && !strings.Contains(some[0], "=") && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+				args = args[1:] // rather its value than one more
+			}
+		case some[0] == "--":
+			for i := range args {
+				refused = append(refused, noArguments(c, args[i:]))
+			}
+			return refused
+		default:
+			if err := noArguments(c, c.Flags().Args()); err != nil {
+				refused = append(refused, err)
+			}
+		}
 	}
-	return noArguments(c, c.Flags().Args())
+	return refused
 }

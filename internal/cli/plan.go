@@ -147,7 +147,7 @@ func (f *planFlags) settings(ctx context.Context, config *rest.Config, progress 
 		if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
 			return settings.Settings{}, fmt.Errorf("connecting to the Kubernetes API at %s: %w", config.Host, err)
 		}
-		fmt.Fprintf(progress, "%v; settings that are not in the environment have their defaults\n", err)
+		fmt.Fprintf(progress, "%v; settings that were not read there and are not in the environment have their defaults\n", err)
 	}
 	if f.clusterName != "" {
 		if err := fs.Set("cluster-name", f.clusterName); err != nil {

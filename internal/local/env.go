@@ -2,6 +2,7 @@ package local
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 )
 
 // Env is what tools need in their environment to work with the cluster, as KEY=value: kubectl, the AWS CLI as the
@@ -43,26 +46,39 @@ func Exports(env []string) string {
 	return b.String()
 }
 
-// ports are those that a cluster had, so that it has them again when it is started anew and nobody took them meanwhile.
+// ports are those that a cluster had, so that it has them again when it is started anew and nobody took them meanwhile. Where somebody has,
+// another is chosen.
 type ports struct {
 	Kubernetes, AWS, Metrics, Health int
 }
 
 const portsName = "ports.json"
 
-// readPorts returns the ports of the last cluster in a folder that are free now, and 0 for the others.
-func readPorts(dir string) ports {
-	var p ports
-	text, err := os.ReadFile(filepath.Join(dir, portsName))
-	if err != nil || json.Unmarshal(text, &p) != nil {
-		return ports{}
-	}
-	for _, port := range []*int{&p.Kubernetes, &p.AWS, &p.Metrics, &p.Health} {
-		if *port != 0 && !free(*port) {
-			*port = 0
+// readPorts returns the ports of the last cluster in a folder that nobody has now, and 0 for the others. They are claimed until release is
+// called: it takes a while until the cluster listens on them.
+func readPorts(dir string) (p ports, release func()) {
+	var claims []io.Closer
+	release = func() {
+		for _, c := range claims {
+			_ = c.Close()
 		}
 	}
-	return p
+	text, err := os.ReadFile(filepath.Join(dir, portsName))
+	if err != nil || json.Unmarshal(text, &p) != nil {
+		return ports{}, release
+	}
+	for _, port := range []*int{&p.Kubernetes, &p.AWS, &p.Metrics, &p.Health} {
+		if *port == 0 {
+			continue
+		}
+		claim, err := kubelet.ClaimPort(*port)
+		if err != nil {
+			*port = 0
+			continue
+		}
+		claims = append(claims, claim)
+	}
+	return p, release
 }
 
 func free(port int) bool {

@@ -168,13 +168,14 @@ func Up(ctx context.Context, o Options) (*Cluster, error) {
 func (c *Cluster) start(ctx context.Context) error {
 	o := c.options
 	begin := time.Now()
-	c.ports = readPorts(c.StateDir)
+	var release func()
+	c.ports, release = readPorts(c.StateDir)
+	c.releases = append(c.releases, release)
 	o.Report("starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok")
 	var err error
-	c.Kube, err = kube.Start(ctx, kube.Options{
-		Binary: o.ControlPlane, StateDir: filepath.Join(c.StateDir, "kubernetes"), Port: cmp.Or(o.Port, c.ports.Kubernetes),
-		AuditLog: o.AuditLog, NodeLeaseSeconds: o.NodeLeaseSeconds,
-	})
+	if c.Kube, err = c.startKube(ctx, cmp.Or(o.Port, c.ports.Kubernetes)); err != nil && o.Port == 0 && c.ports.Kubernetes != 0 && !free(c.ports.Kubernetes) {
+		c.Kube, err = c.startKube(ctx, 0) // somebody took it since, and nobody asked for it
+	}
 	if err != nil {
 		return err
 	}
@@ -218,6 +219,14 @@ func (c *Cluster) start(ctx context.Context) error {
 	c.writePorts()
 	o.Report(fmt.Sprintf("ready after %.1f s", time.Since(begin).Seconds()))
 	return nil
+}
+
+// startKube starts the control plane on a port; 0: a free one.
+func (c *Cluster) startKube(ctx context.Context, port int) (*kube.ControlPlane, error) {
+	return kube.Start(ctx, kube.Options{
+		Binary: c.options.ControlPlane, StateDir: filepath.Join(c.StateDir, "kubernetes"), Port: port,
+		AuditLog: c.options.AuditLog, NodeLeaseSeconds: c.options.NodeLeaseSeconds,
+	})
 }
 
 // Config returns client settings of a user who may do everything, without a client-side rate limit.

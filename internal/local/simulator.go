@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/local/kube"
+	"github.com/kerf-sh/kerf/internal/local/kubelet"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
@@ -38,13 +38,20 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 	if s.log, err = os.Create(s.Log); err != nil {
 		return nil, fmt.Errorf("start the simulated AWS: %w", err)
 	}
+	port := c.options.AWSPort
+	if port == 0 {
+		if port, err = c.awsPort(); err != nil {
+			s.log.Close()
+			return nil, fmt.Errorf("start the simulated AWS: %w", err)
+		}
+	}
 	o := c.options
 	s.Server, err = awssim.New(awssim.Options{
 		World: world.Options{
 			Region: o.Region, ClusterName: o.ClusterName, Seed: o.Seed, Types: o.Types,
 			BootTime: o.BootTime, KubernetesVersion: version, NoIdentities: true,
 		},
-		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(cmp.Or(o.AWSPort, c.ports.AWS))),
+		Listen:     net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		KubeConfig: instances,
 		Cluster:    world.Cluster{Name: o.ClusterName, Version: version, ServiceIPv4CIDR: c.Kube.ServiceCIDR},
 		NoQueue:    true,
@@ -61,6 +68,20 @@ func (c *Cluster) startSimulator() (*Simulator, error) {
 	}
 	s.Start()
 	return s, nil
+}
+
+// awsPort is that of the last cluster in the folder, or another where somebody has taken it since. It is never one that the system may hand
+// out to an outgoing connection: the next cluster could not have it again.
+func (c *Cluster) awsPort() (int, error) {
+	if c.ports.AWS != 0 && free(c.ports.AWS) {
+		return c.ports.AWS, nil
+	}
+	chosen, release, err := kubelet.ClaimPorts(1)
+	if err != nil {
+		return 0, err
+	}
+	c.releases = append(c.releases, release)
+	return chosen[0], nil
 }
 
 // Close ends the simulated AWS.

@@ -321,6 +321,24 @@ func TestRoomIsGivenAwayOnce(t *testing.T) {
 			t.Errorf("outcome %+v", out)
 		}
 	})
+	t.Run("the first that is refused is named, and how many more are", func(t *testing.T) {
+		for pods, want := range map[int]string{
+			2: "",
+			3: "other pods have got its room: pod ns/p002 asks for 1 of cpu, and 0 of 2 are free",
+			4: "other pods have got its room: pod ns/p002 asks for 1 of cpu, and 0 of 2 are free; and 1 pod more",
+			5: "other pods have got its room: pod ns/p002 asks for 1 of cpu, and 0 of 2 are free; and 2 pods more",
+		} {
+			b := newBench(t, interceptor.Funcs{}, pods)
+			b.node(t, "2")
+			got := ""
+			for _, r := range b.Apply(t.Context(), &plan.Plan{Placements: place(b.pods...)}, b.offers).Refused {
+				got += r.Detail
+			}
+			if got != want {
+				t.Errorf("%d pods: %q, want %q", pods, got, want)
+			}
+		}
+	})
 	t.Run("a node that a command has marked", func(t *testing.T) {
 		b := newBench(t, interceptor.Funcs{}, 1)
 		b.node(t, "2", func(n *corev1.Node) { n.Annotations = map[string]string{intake.DisruptingAnnotation: "Empty"} })

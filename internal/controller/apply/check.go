@@ -99,17 +99,27 @@ func (c *checker) takes(state State, name string, pods []cluster.PodRef) (placed
 		used = res.List{}
 	}
 	c.taken[name] = used
+	why, more := "", 0 // of the first that is refused, and how many more are
 	for _, ref := range pods {
 		asked := res.List{}
 		if pod := state.Pod(ref); pod != nil {
 			asked = intake.PodRequests(pod)
 		}
-		if lacks := lacks(asked, used, node.Allocatable); lacks != "" {
-			refused = &Refusal{Action: "place pods on node " + name, Code: RoomTaken, Detail: "other pods have got its room: pod " + ref.String() + " " + lacks}
-			continue
+		switch lacks := lacks(asked, used, node.Allocatable); {
+		case lacks == "":
+			used.Add(asked)
+			placed = append(placed, ref)
+		case why == "":
+			why = "pod " + ref.String() + " " + lacks
+		default:
+			more++
 		}
-		used.Add(asked)
-		placed = append(placed, ref)
+	}
+	if more > 0 {
+		why += fmt.Sprintf("; and %s more", plan.Count(more, "pod"))
+	}
+	if why != "" {
+		refused = &Refusal{Action: "place pods on node " + name, Code: RoomTaken, Detail: "other pods have got its room: " + why}
 	}
 	return placed, refused
 }

@@ -9,7 +9,6 @@ import (
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
-	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/state/cache"
 )
 
@@ -79,7 +78,6 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	if l.without("waits") {
 		v.problem.Options.SmallSavingsWait = -1
 	}
-	v.shield(problem)
 	return v
 }
 
@@ -121,20 +119,4 @@ func (l *Loop) consider(v *view, n *cluster.Node) disrupt.Node {
 		v.next = next
 	}
 	return disrupt.Node{Name: n.Name, Blocks: blocks, Soon: soon, LifetimeLeft: s.lifetimeLeft(v.now)}
-}
-
-// shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.
-func (v *view) shield(problem *pack.Problem) {
-	copied := false
-	for i, n := range problem.Nodes {
-		if !n.Leaving || n.Deleting {
-			continue
-		}
-		if !copied {
-			problem.Nodes, copied = append([]*cluster.Node(nil), problem.Nodes...), true
-		}
-		full := *n
-		full.Allocatable = n.Used
-		problem.Nodes[i] = &full
-	}
 }

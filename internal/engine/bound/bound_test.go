@@ -196,6 +196,12 @@ func TestBoundsWorkedOutByHand(t *testing.T) {
 				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) { n.Deleting = true })}
 				return p
 			}, 2_500_000, 3 * dollar},
+		"nor do those that are marked to go": {
+			func() *pack.Problem {
+				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))
+				p.Nodes = []*cluster.Node{node("one", 4, 16, func(n *cluster.Node) { n.Leaving = true })}
+				return p
+			}, 2_500_000, 3 * dollar},
 		"a tainted node serves nobody who does not bear it": {
 			func() *pack.Problem {
 				p := problem([]*catalog.Type{large}, pods(10, class(1000, 1)))

@@ -121,7 +121,7 @@ func drawZoned(t *rapid.T) *pack.Problem {
 				delete(n.Labels, requirement.Zone)
 			}
 			n.Used = res.List{res.CPU: int64(rapid.IntRange(0, 20).Draw(t, "used")) * 100, res.Pods: 3}
-			n.Deleting = chance(t, 10)
+			n.Deleting, n.Leaving = chance(t, 10), chance(t, 10)
 			for range rapid.IntRange(0, 2).Draw(t, "running") {
 				x := pod(rapid.SampledFrom(classes).Draw(t, "class"))
 				x.Node, x.Terminating = n.Name, chance(t, 6)

@@ -209,7 +209,7 @@ func (k *checker) certain(node requirement.Requirements, alts []requirement.Requ
 
 // chargeNode takes what an existing node can carry for free off the bound.
 func (k *checker) chargeNode(i int, n *cluster.Node) error {
-	if n.Deleting {
+	if n.Deleting || n.Leaving {
 		return nil
 	}
 	labels, open := k.labelsOn(n)

@@ -29,7 +29,7 @@ func (s *search) addNodes() {
 	}
 	var free []instance
 	for _, n := range s.nodes() {
-		if n.Deleting {
+		if n.Deleting || n.Leaving {
 			continue
 		}
 		if m, ok := s.nodeAsInstance(n, minded, byRule); ok {

@@ -49,7 +49,7 @@ type Node struct {
 	Initialized bool      `json:"initialized,omitempty"`
 	Ready       bool      `json:"ready,omitempty"`
 	Deleting    bool      `json:"deleting,omitempty"` // its pods need another place
-	Leaving     bool      `json:"leaving,omitempty"`  // it is to go once what its pods need elsewhere is there
+	Leaving     bool      `json:"leaving,omitempty"`  // it is to go once what its pods need elsewhere is there, and takes no others
 	CreatedAt   time.Time `json:"createdAt"`
 	// DoNotDisrupt is the node's or its claim's annotation.
 	DoNotDisrupt bool `json:"doNotDisrupt,omitempty"`

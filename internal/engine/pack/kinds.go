@@ -38,6 +38,9 @@ func (t *kindTable) lookOf(n *node) int {
 	if n.open {
 		key = "?"
 	}
+	if n.src.Leaving {
+		key += "!"
+	}
 	for _, x := range n.src.Taints {
 		key += "\x00" + x.String()
 	}

@@ -138,7 +138,8 @@ func (n *node) satisfies(s *solver, reqs requirement.Requirements) bool {
 	return n.labels.Compatible(reqs, nil)
 }
 
-// fitsKind says how the class stands to nodes of n's kind.
+// fitsKind says how the class stands to nodes of n's kind. Nodes that are marked to go take nobody, whether the mark's taint is
+// tolerated or not: what is put there has to be placed once more as soon as the node goes.
 func (s *solver) fitsKind(it *podGroup, n *node) taintVerdict {
 	if it.kinds == nil {
 		it.kinds = make([]int8, s.kinds)
@@ -147,6 +148,9 @@ func (s *solver) fitsKind(it *podGroup, n *node) taintVerdict {
 		return taintVerdict(v - 1)
 	}
 	v := it.class.judge(n.src.Taints)
+	if n.src.Leaving {
+		v = barred
+	}
 	if v != barred {
 		ok := slices.ContainsFunc(it.alts, func(alt int) bool { return n.satisfies(s, s.reqs.all[alt]) })
 		if !ok {

@@ -221,6 +221,7 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 			n.Pods = []*cluster.Pod{old}
 			n.Used = plain.Requests.Clone()
 		}
+		n.Leaving = rapid.IntRange(0, 5).Draw(t, "leaving") == 0
 		p.Nodes = append(p.Nodes, n)
 	}
 }

@@ -125,6 +125,8 @@ func (c *checker) collect() {
 			continue
 		case h.node.Deleting:
 			c.report("node", pl.Node, "is being deleted")
+		case h.node.Leaving:
+			c.report("node", pl.Node, "is marked to go")
 		}
 		c.place(h, pl.Pods)
 	}

@@ -69,6 +69,10 @@ func TestEveryWayToSpoilAPlanIsSeen(t *testing.T) {
 		"a node is unknown": {func(_ *pack.Problem, o *plan.Plan) {
 			o.Placements = []plan.Placement{{Node: "n9", Pods: o.NewNodes[0].Pods}}
 		}, "node"},
+		"a node is marked to go": {func(p *pack.Problem, o *plan.Plan) {
+			p.Nodes[0].Leaving = true
+			o.Placements = []plan.Placement{{Node: "n1", Pods: o.NewNodes[0].Pods}}
+		}, "node"},
 		"a node is full": {func(_ *pack.Problem, o *plan.Plan) {
 			o.Placements = []plan.Placement{{Node: "n1", Pods: o.NewNodes[0].Pods}}
 		}, "resources"},

@@ -29,7 +29,7 @@ func ClaimPorts(n int) (ports []int, release func(), err error) {
 	}
 	for attempt := 0; len(ports) < n; attempt++ {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		claim, err := claim(port)
+		claim, err := ClaimPort(port)
 		switch {
 		case err == nil:
 			ports, claims = append(ports, port), append(claims, claim)
@@ -41,8 +41,10 @@ func ClaimPorts(n int) (ports []int, release func(), err error) {
 	return ports, release, nil
 }
 
-// claim fails when the port is claimed or somebody listens on it.
-func claim(port int) (io.Closer, error) {
+// ClaimPort claims a port as ClaimPorts does, until it is closed.
+//
+// Errors: the port is claimed, or somebody listens on it.
+func ClaimPort(port int) (io.Closer, error) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	claim, err := net.ListenPacket("udp4", address)
 	if err != nil {

@@ -15,7 +15,7 @@ func TestAPortIsClaimedOnce(t *testing.T) {
 	if ports[0] == ports[1] {
 		t.Fatalf("the same port twice: %v", ports)
 	}
-	if c, err := claim(ports[0]); err == nil {
+	if c, err := ClaimPort(ports[0]); err == nil {
 		c.Close()
 		t.Errorf("port %d was claimed by two", ports[0])
 	}
@@ -25,11 +25,11 @@ func TestAPortIsClaimedOnce(t *testing.T) {
 	}
 	defer l.Close()
 	release()
-	if c, err := claim(ports[0]); err == nil {
+	if c, err := ClaimPort(ports[0]); err == nil {
 		c.Close()
 		t.Errorf("port %d was claimed while somebody listens on it", ports[0])
 	}
-	c, err := claim(ports[1])
+	c, err := ClaimPort(ports[1])
 	if err != nil {
 		t.Fatalf("a claim that was released holds: %v", err)
 	}

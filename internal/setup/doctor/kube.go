@@ -97,7 +97,10 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 		}
 		return
 	}
-	c, _, ok := controllerOf(d)
+	c, _, ok, unread := controllerOf(d, ConfigMapsOf(ctx, r.c))
+	if unread != nil {
+		r.gap("%s: %v", Controller{Namespace: d.Namespace, Name: d.Name}, unread)
+	}
 	switch {
 	case !ok:
 		return
@@ -117,11 +120,11 @@ func (r *kubeReader) deployment(ctx context.Context, d *appsv1.Deployment) {
 }
 
 // controllerOf tells whether a Deployment runs a node autoscaler of this API, by its settings. One that runs in shadow is none: it reads
-// no queue and changes nothing.
-func controllerOf(d *appsv1.Deployment) (Controller, controllerContainer, bool) {
-	t, ok := toldController(d)
+// no queue and changes nothing. The error says which of its settings could not be read.
+func controllerOf(d *appsv1.Deployment, read ConfigMaps) (Controller, controllerContainer, bool, error) {
+	t, ok, unread := toldController(d, read)
 	if !ok || t.on("KERF_SHADOW") {
-		return Controller{}, controllerContainer{}, false
+		return Controller{}, controllerContainer{}, false, unread
 	}
 	wanted := 1
 	if d.Spec.Replicas != nil {
@@ -143,45 +146,62 @@ func controllerOf(d *appsv1.Deployment) (Controller, controllerContainer, bool) 
 			out.MetricsPort = n
 		}
 	}
-	return out, t, true
+	return out, t, true, unread
 }
 
 // ControllerContainer is the container of a Deployment that runs a node autoscaler of this API: its image is named after one, and it is told
-// a cluster's name or a queue. nil where there is none.
+// a cluster's name or a queue, or all that a ConfigMap or Secret has. nil where there is none.
 func ControllerContainer(d *appsv1.Deployment) *corev1.Container {
-	t, _ := toldController(d)
+	t, ok, _ := toldController(d, nil)
+	for i := 0; !ok && i < len(d.Spec.Template.Spec.Containers); i++ {
+		if c := &d.Spec.Template.Spec.Containers[i]; ofAutoscaler(c) && len(c.EnvFrom) > 0 {
+			return c
+		}
+	}
 	return t.container
 }
 
-func toldController(d *appsv1.Deployment) (controllerContainer, bool) {
+// ofAutoscaler reports whether the container's image is named after a node autoscaler of this API.
+func ofAutoscaler(c *corev1.Container) bool {
+	return strings.Contains(c.Image, "karpenter") || strings.Contains(c.Image, "kerf")
+}
+
+func toldController(d *appsv1.Deployment, read ConfigMaps) (t controllerContainer, ok bool, unread error) {
 	for i := range d.Spec.Template.Spec.Containers {
 		c := &d.Spec.Template.Spec.Containers[i]
-		if !strings.Contains(c.Image, "karpenter") && !strings.Contains(c.Image, "kerf") {
+		if !ofAutoscaler(c) {
 			continue
 		}
-		t := controllerContainer{c, settings.Arguments(slices.Concat(c.Command, c.Args))}
+		values, elsewhere, err := Variables(c, d.Namespace, read)
+		unread = errors.Join(unread, err)
+		t := controllerContainer{c, settings.Arguments(slices.Concat(c.Command, c.Args)), values, elsewhere}
 		_, _, hasCluster := t.setting("CLUSTER_NAME")
 		_, _, hasQueue := t.setting("INTERRUPTION_QUEUE")
 		if hasCluster || hasQueue {
-			return t, true
+			return t, true, unread
 		}
 	}
-	return controllerContainer{}, false
+	return controllerContainer{}, false, unread
 }
 
-// controllerContainer is a container of the controller, and what it is told by flags.
+// controllerContainer is a container of the controller, and what it is told by flags and by variables.
 type controllerContainer struct {
-	container *corev1.Container
-	flags     map[string]string // by the settings' variables
+	container         *corev1.Container
+	flags             map[string]string // by the settings' variables
+	values, elsewhere map[string]string // as Variables has them
 }
 
-// setting is one of them by the name of its variable: by its flag, which beats the variable, or by the variable. from is as the function
-// setting has it.
+// setting is one of them by the name of its variable: by its flag, which beats the variable, or by the variable. from is what the variable
+// is taken from where that was not read; the value is empty then.
 func (t controllerContainer) setting(env string) (value, from string, ok bool) {
 	if value, ok := t.flags[env]; ok {
 		return value, "", true
 	}
-	return variable(t.container, env)
+	if from, ok := t.elsewhere[env]; ok {
+		return "", from, true
+	}
+	value = t.values[env]
+	return value, "", value != ""
 }
 
 // on tells whether a boolean setting is on.

@@ -25,7 +25,7 @@ func TestWhatADeploymentTellsTheController(t *testing.T) {
 	} {
 		d := deployment("kube-system", "karpenter", "kerf:1", tc.env, tc.args...)
 		d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "beside", Image: "proxy", Env: []corev1.EnvVar{{Name: "LOG_LEVEL", Value: "warn"}}}}, d.Spec.Template.Spec.Containers...)
-		lookup, ok := SettingsOf(d)
+		lookup, ok, _ := SettingsOf(d, nil)
 		if !ok {
 			t.Errorf("%s: it runs no controller", name)
 			continue
@@ -46,7 +46,7 @@ func TestOfAVariableThatIsThereTwiceTheLastCounts(t *testing.T) {
 	d := deployment("kube-system", "karpenter", "kerf:1", map[string]string{"CLUSTER_NAME": "demo"})
 	c := &d.Spec.Template.Spec.Containers[0]
 	c.Env = append(c.Env, corev1.EnvVar{Name: "RESERVED_ENIS", Value: "1"}, corev1.EnvVar{Name: "RESERVED_ENIS", Value: "2"})
-	lookup, ok := SettingsOf(d)
+	lookup, ok, _ := SettingsOf(d, nil)
 	if !ok {
 		t.Fatal("it runs no controller")
 	}
@@ -57,7 +57,7 @@ func TestOfAVariableThatIsThereTwiceTheLastCounts(t *testing.T) {
 
 func TestDeploymentsOfOthersAreSkippedAtOnce(t *testing.T) {
 	d := deployment("shop", "web", "nginx:1", map[string]string{"CLUSTER_NAME": "demo"}, "--port=80", "--log-level=info", "--quiet")
-	if n := testing.AllocsPerRun(10, func() { controllerOf(d) }); n > 0 {
+	if n := testing.AllocsPerRun(10, func() { controllerOf(d, nil) }); n > 0 {
 		t.Errorf("one that runs no node autoscaler takes %.0f allocations", n)
 	}
 }
@@ -65,12 +65,12 @@ func TestDeploymentsOfOthersAreSkippedAtOnce(t *testing.T) {
 func TestOneInShadowIsNotTheController(t *testing.T) {
 	for _, args := range [][]string{{"--shadow"}, {"--kerf-shadow"}, {"--kerf-shadow=true"}, {"--shadow=true", "--reserved-enis", "1"}} {
 		d := deployment("kube-system", "shadow", "kerf:1", map[string]string{"CLUSTER_NAME": "demo"}, args...)
-		if _, ok := SettingsOf(d); ok {
+		if _, ok, _ := SettingsOf(d, nil); ok {
 			t.Errorf("%q: it counts as the controller", args)
 		}
 	}
 	d := deployment("kube-system", "karpenter", "kerf:1", map[string]string{"CLUSTER_NAME": "demo", "KERF_SHADOW": "true"}, "--shadow=false")
-	if _, ok := SettingsOf(d); !ok {
+	if _, ok, _ := SettingsOf(d, nil); !ok {
 		t.Error("a flag that says no does not beat its variable")
 	}
 }

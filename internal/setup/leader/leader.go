@@ -57,9 +57,11 @@ func namedLease(ctx context.Context, c kubernetes.Interface, namespace string) (
 	}
 	var found *appsv1.Deployment
 	var at, name string
+	var unread error
 	for i := range list.Items {
 		d := &list.Items[i]
-		lookup, ok := doctor.SettingsOf(d)
+		lookup, ok, err := doctor.SettingsOf(d, configMaps(ctx, c))
+		unread = errors.Join(unread, err)
 		if !ok {
 			continue
 		}
@@ -81,13 +83,27 @@ func namedLease(ctx context.Context, c kubernetes.Interface, namespace string) (
 		found, at, name = d, leaseAt, leaseName
 	}
 	if found == nil {
-		return nil, "", nil
+		return nil, "", unread
 	}
 	lease, err = c.CoordinationV1().Leases(at).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the Lease %s/%s, which Deployment %s/%s names: %w", at, name, found.Namespace, found.Name, err)
 	}
 	return lease, found.Namespace, nil
+}
+
+// configMaps reads ConfigMaps that a Deployment's variables are from.
+func configMaps(ctx context.Context, c kubernetes.Interface) doctor.ConfigMaps {
+	return func(namespace, name string) (map[string]string, error) {
+		m, err := c.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		return m.Data, nil
+	}
 }
 
 // holder is the pod that holds a Lease.

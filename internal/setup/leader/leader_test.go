@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -9,9 +10,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kerf-sh/kerf/internal/settings"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
@@ -50,6 +54,18 @@ func namingByFlags(namespace, name, lease, leaseIn string) *appsv1.Deployment {
 	return d
 }
 
+// namingByConfigMap has all its settings of one.
+func namingByConfigMap(namespace, name string) *appsv1.Deployment {
+	d := naming(namespace, name, "", "")
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Env, c.EnvFrom = nil, []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+	return d
+}
+
+func settingsMap(namespace, lease string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}, Data: map[string]string{"CLUSTER_NAME": "demo", "LEADER_ELECTION_NAME": lease}}
+}
+
 func called(l *coordinationv1.Lease, name string) *coordinationv1.Lease {
 	l.Name = name
 	return l
@@ -85,6 +101,7 @@ func TestTheLeaderIsFound(t *testing.T) {
 		"beside an old one":                         {"", []runtime.Object{naming("kube-system", "karpenter", "kerf", ""), lease("kube-system", "gone-1_x"), called(lease("kube-system", "karpenter-1_x"), "kerf"), pod("kube-system", "karpenter-1", nil)}, "karpenter-1"},
 		"in another namespace than the pods":        {"", []runtime.Object{naming("kerf", "karpenter", "kerf", "leases"), called(lease("leases", "karpenter-1_x"), "kerf"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
 		"by flags in two arguments":                 {"", []runtime.Object{namingByFlags("kerf", "karpenter", "kerf", "leases"), called(lease("leases", "karpenter-1_x"), "kerf"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
+		"by a name in a ConfigMap":                  {"", []runtime.Object{namingByConfigMap("kerf", "karpenter"), settingsMap("kerf", "kerf"), called(lease("leases", "other_y"), "other"), called(lease("kerf", "karpenter-1_x"), "kerf"), pod("kerf", "karpenter-1", nil)}, "karpenter-1"},
 		"two by other names":                        {"", []runtime.Object{naming("a", "one", "kerf", ""), naming("b", "two", "kerf", "")}, "Deployments a/one and b/two: name the namespace"},
 		"two by other names, one of which is meant": {"b", []runtime.Object{naming("a", "one", "kerf", ""), naming("b", "two", "kerf", ""), called(lease("b", "karpenter-1_x"), "kerf"), pod("b", "karpenter-1", nil)}, "karpenter-1"},
 		"by a name that nobody has":                 {"", []runtime.Object{naming("a", "one", "kerf", "")}, "reading the Lease a/kerf, which Deployment a/one names"},
@@ -104,5 +121,18 @@ func TestTheLeaderIsFound(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestAConfigMapThatCanNotBeReadIsSaid(t *testing.T) {
+	c := fake.NewClientset(namingByConfigMap("kerf", "karpenter"))
+	c.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("not you"))
+	})
+	_, err := Pod(t.Context(), c, "")
+	for _, want := range []string{"no controller has led this cluster", "reading the ConfigMap kerf/settings"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }

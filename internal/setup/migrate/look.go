@@ -40,10 +40,11 @@ type Seen struct {
 	Handlers    []doctor.Handler
 	// Workloads are the Deployments and DaemonSets of the cluster with the images that they run.
 	Workloads []Workload
-	// NoStart is what kerf controller says of the arguments of the controller's container; empty: it takes them, or was not asked.
-	NoStart string
-	// Variables are those that the controller reads from ConfigMaps; a ConfigMap that can't be read is a gap.
-	Variables      map[string]string
+	// NoStart is what kerf controller says of each argument of the controller's container that it does not take. None: it takes them all, or
+	// was not asked.
+	NoStart []string
+	// ConfigMaps are what those hold, by name, that the controller's variables are from; one that can't be read is a gap.
+	ConfigMaps     map[string]map[string]string
 	ServiceAccount *corev1.ServiceAccount
 	Owner          Owner
 	// DefinitionsOwner is the release of a chart of definitions, where the definitions themselves do not name it.
@@ -98,8 +99,9 @@ type Options struct {
 	Reader client.Reader
 	// API is asked for the version and for what the person may do; nil leaves both out.
 	API kubernetes.Interface
-	// Arguments has kerf controller read what stands behind it on a command line, and returns the error that it ends with; nil leaves it out.
-	Arguments func([]string) error
+	// Arguments has kerf controller read what stands behind it on a command line, and returns an error for each argument that it does not
+	// take; nil leaves it out.
+	Arguments func([]string) []error
 	// Namespace is the controller's; empty means any.
 	Namespace           string
 	ClusterName, Region string
@@ -124,7 +126,7 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 	}
 	l := &look{o: o, Seen: &Seen{
 		ClusterName: o.ClusterName, Region: o.Region, Namespace: o.Namespace, Controllers: objects.Controllers, Handlers: objects.Handlers,
-		Objects: map[string][]unstructured.Unstructured{}, Variables: map[string]string{},
+		Objects: map[string][]unstructured.Unstructured{}, ConfigMaps: map[string]map[string]string{},
 	}}
 	if o.API != nil {
 		v, err := o.API.Discovery().ServerVersion()
@@ -143,8 +145,8 @@ func Look(ctx context.Context, o Options) (*Seen, error) {
 	}
 	if l.Deployment != nil {
 		if o.Arguments != nil {
-			if err := o.Arguments(arguments(container(l.Deployment))); err != nil {
-				l.NoStart = err.Error()
+			for _, err := range o.Arguments(arguments(container(l.Deployment))) {
+				l.NoStart = append(l.NoStart, err.Error())
 			}
 		}
 		l.configMaps(ctx)
@@ -277,27 +279,15 @@ func (l *look) stored(ctx context.Context, crd *apiextensionsv1.CustomResourceDe
 	}
 }
 
-// configMaps reads what the controller's variables refer to. Secrets are not read.
+// configMaps reads those that the controller's variables are from. Secrets are not read.
 func (l *look) configMaps(ctx context.Context) {
-	c := container(l.Deployment)
-	for _, from := range c.EnvFrom {
+	_, _, _ = doctor.Variables(container(l.Deployment), l.Deployment.Namespace, func(namespace, name string) (map[string]string, error) {
 		m := &corev1.ConfigMap{}
-		if from.ConfigMapRef == nil || !l.get(ctx, "ConfigMap", l.Deployment.Namespace, from.ConfigMapRef.Name, m) {
-			continue
+		if l.get(ctx, "ConfigMap", namespace, name, m) {
+			l.ConfigMaps[name] = m.Data
 		}
-		for k, v := range m.Data {
-			l.Variables[from.Prefix+k] = v
-		}
-	}
-	for _, e := range c.Env {
-		if e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil {
-			continue
-		}
-		m, ref := &corev1.ConfigMap{}, e.ValueFrom.ConfigMapKeyRef
-		if l.get(ctx, "ConfigMap", l.Deployment.Namespace, ref.Name, m) {
-			l.Variables[e.Name] = m.Data[ref.Key]
-		}
-	}
+		return nil, nil // the gap is noted
+	})
 }
 
 // container is the controller's among those of its pod.

@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -81,26 +83,50 @@ func TestGatesAreReadAsTheControllerReadsThem(t *testing.T) {
 }
 
 func TestWhatTheControllerSaysOfArgumentsBlocks(t *testing.T) {
+	d := healthy(t).Deployment
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Command, c.Args = []string{"/kerf", "controller", "--quiet"}, []string{"--reserved-enis"}
+	var asked []string
+	s, err := Look(t.Context(), Options{Reader: cluster(t, d), Arguments: func(args []string) []error {
+		asked = args
+		return []error{errors.New("unknown flag: --quiet"), errors.New("flag needs an argument: --reserved-enis")}
+	}})
+	if err != nil || !slices.Equal(asked, []string{"--quiet", "--reserved-enis"}) {
+		t.Fatalf("asked for %q: %v", asked, err)
+	}
+	for _, refused := range []string{"unknown flag: --quiet", "flag needs an argument: --reserved-enis"} {
+		if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool {
+			return f.Severity == Blocks && f.Text == "the container's arguments: "+refused
+		}) {
+			t.Errorf("%q does not block", refused)
+		}
+	}
+}
+
+// cluster is an API server that has some objects.
+func cluster(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, karpv1.AddToScheme, awsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+}
+
+// TestAControllerThatIsToldAllByAConfigMapIsJudged by what stands there.
+func TestAControllerThatIsToldAllByAConfigMapIsJudged(t *testing.T) {
 	d := healthy(t).Deployment
 	c := &d.Spec.Template.Spec.Containers[0]
-	c.Command, c.Args = []string{"/kerf", "controller", "--quiet"}, []string{"--reserved-enis"}
-	var asked []string
-	s, err := Look(t.Context(), Options{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(d).Build(), Arguments: func(args []string) error {
-		asked = args
-		return errors.New("flag needs an argument: --reserved-enis")
-	}})
-	if err != nil || !slices.Equal(asked, []string{"--quiet", "--reserved-enis"}) {
-		t.Fatalf("asked for %q: %v", asked, err)
+	c.Env, c.EnvFrom = nil, []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}
+	d.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "beside", Image: "proxy"}}, *c)
+	s, err := Look(t.Context(), Options{Reader: cluster(t, d, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: "settings"},
+		Data: map[string]string{"CLUSTER_NAME": "demo", "BATCH_MAX_DURATION": "ten"}})})
+	if err != nil || s.Deployment == nil || s.ClusterName != "demo" || len(s.Gaps) > 0 {
+		t.Fatalf("seen %+v, %v", s, err)
 	}
-	if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool {
-		return f.Severity == Blocks && f.Text == "the container's arguments: flag needs an argument: --reserved-enis"
-	}) {
-		t.Error("it does not block")
+	if !slices.ContainsFunc(Examine(s).Findings, func(f Finding) bool { return f.Area == "settings" && strings.Contains(f.Text, "BATCH_MAX_DURATION") }) {
+		t.Error("the value of the ConfigMap is not judged")
 	}
 }

@@ -108,7 +108,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"an unknown setting": {func(_ *testing.T, s *Seen) {
 			s.container().Env = append(s.container().Env, corev1.EnvVar{Name: "NOVEL"})
 		}, Differs, "Deployment", "NOVEL"},
-		"an unknown flag": {func(_ *testing.T, s *Seen) { s.NoStart = "unknown flag: --novel" }, Blocks, "Deployment", "--novel"},
+		"an unknown flag": {func(_ *testing.T, s *Seen) { s.NoStart = []string{"unknown flag: --novel"} }, Blocks, "Deployment", "--novel"},
 		"a malformed flag": {func(_ *testing.T, s *Seen) {
 			s.container().Env = append(s.container().Env, corev1.EnvVar{Name: "BATCH_MAX_DURATION", Value: "soon"})
 		}, Differs, "Deployment", "BATCH_MAX_DURATION"},

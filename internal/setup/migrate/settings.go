@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kerf-sh/kerf/internal/settings"
+	"github.com/kerf-sh/kerf/internal/setup/doctor"
 	"github.com/kerf-sh/kerf/internal/setup/manifests"
 )
 
@@ -39,25 +40,10 @@ func isBeside(name string) bool {
 
 // environment is what the controller is told by variables, and by flags, which win over them, by the variable's name.
 func (s *Seen) environment() map[string]string {
-	out := map[string]string{}
 	if s.Deployment == nil {
-		return out
+		return map[string]string{}
 	}
-	c := container(s.Deployment)
-	maps.Copy(out, s.Variables)
-	for _, v := range c.Env { // of one that is there twice the last counts
-		switch from := v.ValueFrom; {
-		case from == nil:
-			out[v.Name] = v.Value
-		case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
-			out[v.Name] = s.Deployment.Namespace
-		default:
-			delete(out, v.Name)
-			if value, ok := s.Variables[v.Name]; ok && from.ConfigMapKeyRef != nil {
-				out[v.Name] = value
-			}
-		}
-	}
+	out, _, _ := doctor.Variables(container(s.Deployment), s.Deployment.Namespace, func(_, name string) (map[string]string, error) { return s.ConfigMaps[name], nil })
 	maps.Copy(out, s.flags())
 	return out
 }
@@ -101,12 +87,11 @@ func (e *examination) settings() {
 
 // startsWith judges the container's arguments.
 func (e *examination) startsWith(object string) {
-	if e.NoStart == "" {
-		return
+	for _, refused := range e.NoStart {
+		e.blocks(object, "the container's arguments: %s", refused).
+			why("Kerf does not start with it").
+			fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct the container's args, and where they come from; the chart sets none", e.Deployment.Namespace, e.Deployment.Name))
 	}
-	e.blocks(object, "the container's arguments: %s", e.NoStart).
-		why("Kerf does not start with them").
-		fix(fmt.Sprintf("kubectl --namespace %s edit deployment %s   # correct the container's args, and where they come from; the chart sets none", e.Deployment.Namespace, e.Deployment.Name))
 }
 
 func (e *examination) variablesKnown(object string) {

@@ -101,7 +101,7 @@ func (e *Env) node(a *args, lines []string) (string, error) {
 		return "", fmt.Errorf("wants a name")
 	}
 	inFlight := a.flag("in-flight")
-	n.Deleting = a.flag("deleting")
+	n.Deleting, n.Leaving = a.flag("deleting"), a.flag("leaving")
 	n.Initialized, n.Registered, n.Launched, n.Ready = !inFlight, !inFlight, !inFlight, !inFlight
 	if inFlight && n.Claim == "" {
 		n.Claim = n.Name

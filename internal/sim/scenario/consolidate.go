@@ -28,7 +28,7 @@ type upkeep struct {
 func (e *Env) instance(a *args, lines []string) (string, error) {
 	n := &cluster.Node{Name: a.word(), InstanceType: a.word(), Pool: a.text("pool", "default"), Zone: a.text("zone", "a"),
 		CapacityType: a.text("capacity-type", catalog.OnDemand), CreatedAt: Start.Add(-time.Hour), Used: res.List{},
-		Launched: true, Registered: true, Ready: true, Initialized: !a.flag("starting")}
+		Launched: true, Registered: true, Ready: true, Initialized: !a.flag("starting"), Leaving: a.flag("leaving")}
 	n.Claim = n.Name
 	n.Labels = map[string]string{requirement.NodePool: n.Pool, requirement.Zone: n.Zone, requirement.CapacityType: n.CapacityType,
 		requirement.InstanceType: n.InstanceType, requirement.Hostname: n.Name}
