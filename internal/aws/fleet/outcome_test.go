@@ -28,8 +28,9 @@ func TestOnePoolsOwnTroubleLeavesTheOthersLack(t *testing.T) {
 		reason        string
 		claim         cloud.ErrorClass
 	}{
-		"not sold in the zone": {"InvalidFleetConfiguration", "Your requested instance type (m5.large) is not supported in your requested Availability Zone (a).", cloud.Exhausted, awserr.ReasonUnsupported, cloud.Exhausted},
-		"a configuration":      {"InvalidFleetConfiguration", "Something is wrong.", cloud.Invalid, awserr.ReasonLaunchFailed, cloud.Invalid},
+		"not sold in the zone":                   {"InvalidFleetConfiguration", "Your requested instance type (m5.large) is not supported in your requested Availability Zone (a).", cloud.Exhausted, awserr.ReasonUnsupported, cloud.Exhausted},
+		"of a code that the table does not know": {"SomethingNew", "", cloud.Exhausted, awserr.ReasonLaunchFailed, cloud.Exhausted},
+		"a configuration":                        {"InvalidFleetConfiguration", "Something is wrong.", cloud.Invalid, awserr.ReasonLaunchFailed, cloud.Invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Request{CapacityType: catalog.Spot}
