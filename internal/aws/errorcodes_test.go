@@ -116,6 +116,7 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 		"RequestLimitExceeded":                              {cloud.Throttled, awserr.ReasonRequestLimitExceeded, nothing},
 		"InternalError":                                     {cloud.Unavailable, awserr.ReasonInternalError, nothing},
 		"InvalidLaunchTemplateName.NotFoundException":       {cloud.Unavailable, awserr.ReasonLaunchTemplateNotFound, nothing},
+		"InvalidCapacityReservationId.NotFound":             {cloud.NotFound, awserr.ReasonLaunchFailed, nothing}, // no template is missing
 		"MaxFleetCountExceeded":                             {cloud.Exhausted, awserr.ReasonFleetQuotaExceeded, onDemand},
 		"VcpuLimitExceeded":                                 {cloud.Exhausted, awserr.ReasonVCPULimitExceeded, onDemand},
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted": {cloud.Exhausted, awserr.ReasonSpotSLRCreationFailed, closedBy{"spot": true}},

@@ -94,6 +94,10 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 			f.Zone, f.ZoneID = r.zoneOf(f.SubnetID, f.Zone)
 			f.ReservationID, f.Demand = r.reservationOf(f.InstanceType, f.Zone), r.demandOf(f.InstanceType, f.Zone)
 		}
+		if f.ReservationID != "" && f.Class == cloud.NotFound && f.Reason != awserr.ReasonLaunchTemplateNotFound {
+			// The reservation is gone. EC2 would be asked for it again, for it costs least.
+			f.Class, f.Reason = cloud.Exhausted, awserr.ReasonReservationExceeded
+		}
 		if f.Forbidden() || !known && f.InstanceType != "" {
 			// Of this pool: another try has to ask for others. What the table does not know is taken for that too: if all pools have
 			// it, they close one after the other and open again by themselves, with the code in the claim's event. The other way
