@@ -141,6 +141,7 @@ func TestTheUsersTextComesBeforeTheGeneratedPart(t *testing.T) {
 		{"a NodeConfig", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n", []string{"application/node.eks.aws", "application/node.eks.aws"}, "kind: NodeConfig"},
 		{"a MIME document", userMIME, []string{"text/x-shellscript", "application/node.eks.aws", "application/node.eks.aws"}, "echo one"},
 		{"a MIME document of one part", "Content-Type: text/cloud-config\nMIME-Version: 1.0\n\nruncmd: []\n", []string{"text/cloud-config", "application/node.eks.aws"}, "runcmd"},
+		{"a MIME document without parts", "Content-Type: multipart/mixed; boundary=B\n\n--B--\n", []string{"application/node.eks.aws"}, "NodeConfig"},
 		{"only white space", " \n\t", []string{"application/node.eks.aws"}, "NodeConfig"},
 		{"a line that looks like our boundary", "#!/bin/sh\n--//\necho hi\n", []string{"text/x-shellscript", "application/node.eks.aws"}, "--//\necho hi"},
 	}
@@ -308,6 +309,8 @@ func TestWhatCanNotBeMergedIsAnErrorThatNamesTheField(t *testing.T) {
 		{"TOML whose labels are no table", input(awsv1.AMIFamilyBottlerocket, "[settings.kubernetes]\nnode-labels = []"), awsv1.ReasonSpecInvalid, "node-labels"},
 		{"MIME without a boundary", input(awsv1.AMIFamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
 		{"MIME that does not end", input(awsv1.AMIFamilyAL2, "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/plain\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
+		{"MIME whose parts have another boundary", input(awsv1.AMIFamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"BOUNDARY\"\n\n--//\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho hi\n--//--\n"), awsv1.ReasonSpecInvalid, `"--BOUNDARY"`},
+		{"MIME whose parts have a longer boundary", input(awsv1.AMIFamilyAL2, "Content-Type: multipart/mixed; boundary=B\n\n--BOUNDARY\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho hi\n--BOUNDARY--\n"), awsv1.ReasonSpecInvalid, `"--B"`},
 		{"MIME with a broken header", input(awsv1.AMIFamilyAL2, "MIME-Version: 1.0\nno colon here\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
 		{"a NodeConfig that nodeadm can't read", input(awsv1.AMIFamilyAL2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: 3"), awsv1.ReasonSpecInvalid, "spec.userData: part 1"},
 		{"a part that says it is a NodeConfig", input(awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nkind: ConfigMap"), awsv1.ReasonSpecInvalid, "nodeadm takes"},
