@@ -202,10 +202,27 @@ func (b *Launcher) sendAgain(ctx context.Context, c *call, uid string) error {
 	out, err := b.api.CreateFleet(ctx, c.input, once)
 	if err != nil && (!awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) == cloud.Throttled) {
 		c.lastTry, c.lastErr = b.opts.Now(), awserr.Wrap("creating a fleet", fmt.Errorf("%w: %w", errDoubt, err))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.releaseLocked(c)
 		return c.lastErr
 	}
 	b.resolve(c, out, err)
 	return b.told(c, uid)
+}
+
+// releaseLocked gives back the addresses that a call in doubt holds once all its claims are forgotten: nobody sends it again. Callers
+// hold c.sending.
+func (b *Launcher) releaseLocked(c *call) {
+	for _, o := range c.orders {
+		if st := b.claims[o.UID]; st != nil && st.doubt == c {
+			return
+		}
+	}
+	if !c.resolved {
+		c.resolved = true
+		_ = guard.Run("fleet.settle", func() error { c.settle(nil); return nil }) // a panic is told, and leaves the lock to others
+	}
 }
 
 // resolve takes in the answer to a request that was sent again.
