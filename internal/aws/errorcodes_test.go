@@ -45,6 +45,9 @@ var (
 	nothing  = closedBy{}
 )
 
+// What EC2 says of a type that a zone does not have, besides by the code Unsupported.
+const notInZone = "Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1a). Please retry your request by not specifying an Availability Zone or choosing us-east-1b."
+
 // What EC2 says of a refusal: the action, and what it was refused for.
 const (
 	mayNot     = "You are not authorized to perform this operation. User: arn:aws:sts::1:assumed-role/kerf/kerf is not authorized to perform: "
@@ -68,6 +71,8 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 		"InsufficientInstanceCapacity":                      {cloud.Exhausted, awserr.ReasonInsufficientCapacity, pool},
 		"UnfulfillableCapacity":                             {cloud.Exhausted, awserr.ReasonUnfulfillableCapacity, pool},
 		"Unsupported":                                       {cloud.Exhausted, awserr.ReasonUnsupported, pool},
+		"InvalidFleetConfiguration: " + notInZone:           {cloud.Exhausted, awserr.ReasonUnsupported, pool},
+		"InvalidFleetConfiguration: Something is wrong.":    {cloud.Invalid, awserr.ReasonLaunchFailed, nothing},
 		"ReservationCapacityExceeded":                       {cloud.Exhausted, awserr.ReasonReservationExceeded, pool},
 		"VcpuLimitExceeded":                                 {cloud.Exhausted, awserr.ReasonVCPULimitExceeded, quota},
 		"MaxSpotInstanceCountExceeded":                      {cloud.Exhausted, awserr.ReasonSpotQuotaExceeded, quota},
@@ -98,7 +103,7 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 		"InstanceLimitExceeded: … for the spread placement group":   {cloud.Exhausted, awserr.ReasonPlacementGroupFull, nothing}, // the class has none
 		"InvalidPlacementGroup.InUse":                               {cloud.Exhausted, awserr.ReasonPlacementGroupElsewhere, nothing},
 		"InvalidPlacementGroup.Unknown":                             {cloud.Invalid, awserr.ReasonPlacementGroupNotFound, nothing},
-		"SomethingNew":                                              {cloud.Unavailable, awserr.ReasonLaunchFailed, nothing},
+		"SomethingNew":                                              {cloud.Exhausted, awserr.ReasonLaunchFailed, pool},
 	} {
 		code, message, _ := strings.Cut(name, ": ")
 		fault := world.Fault{Kind: world.FaultNoCapacity, InstanceType: "m5.large", Zone: "us-east-1a", CapacityType: catalog.OnDemand, Code: code, Message: message}
@@ -111,6 +116,7 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 		"RequestLimitExceeded":                              {cloud.Throttled, awserr.ReasonRequestLimitExceeded, nothing},
 		"InternalError":                                     {cloud.Unavailable, awserr.ReasonInternalError, nothing},
 		"InvalidLaunchTemplateName.NotFoundException":       {cloud.Unavailable, awserr.ReasonLaunchTemplateNotFound, nothing},
+		"InvalidCapacityReservationId.NotFound":             {cloud.NotFound, awserr.ReasonLaunchFailed, nothing}, // no template is missing
 		"MaxFleetCountExceeded":                             {cloud.Exhausted, awserr.ReasonFleetQuotaExceeded, onDemand},
 		"VcpuLimitExceeded":                                 {cloud.Exhausted, awserr.ReasonVCPULimitExceeded, onDemand},
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted": {cloud.Exhausted, awserr.ReasonSpotSLRCreationFailed, closedBy{"spot": true}},

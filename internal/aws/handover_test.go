@@ -9,6 +9,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	"github.com/kerf-sh/kerf/internal/aws"
 	"github.com/kerf-sh/kerf/internal/sim/awssim"
+	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 )
 
 // What another controller of the same API left behind is found, kept as long as something uses it, and given back with
@@ -182,5 +183,34 @@ func TestAClassHasOneProfileThroughAllChangesOfItsRole(t *testing.T) {
 	}
 	if left := w.InstanceProfiles("/karpenter/"); len(left) != 0 {
 		t.Errorf("left are %v", left)
+	}
+}
+
+// A leader that has just begun collects the templates that no leader has used for long: how long it leads itself says nothing.
+func TestANewLeaderCollectsTemplatesThatNoLeaderUsed(t *testing.T) {
+	clock := world.NewManualClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	s := startSim(t, awssim.Options{World: world.Options{Clock: clock}})
+	leader := func() *aws.Provider {
+		p := newProvider(t, s, func(o *aws.Options) { o.Now = clock.Now })
+		ready(t, p)
+		return p
+	}
+	first := leader()
+	class := newClass(s)
+	resolve(t, first, class)
+	launch := func(n int) {
+		if _, err := first.Launch(t.Context(), newClaim(n), class); err != nil {
+			t.Fatal(err)
+		}
+	}
+	launch(1)
+	clock.Advance(7 * time.Hour)
+	launch(2)
+	for _, left := range []int{1, 0} {
+		leader().CollectTemplatesOnce(t.Context())
+		if got := s.World.Templates(); len(got) != left {
+			t.Errorf("%d templates are left, want %d", len(got), left)
+		}
+		clock.Advance(7 * time.Hour)
 	}
 }

@@ -82,7 +82,7 @@ func (p *Provider) launchOne(ctx context.Context, claim *karpv1.NodeClaim, plan 
 		if plan.own != nil {
 			return nil, p.ownRefused(plan.own, err)
 		}
-		if !cloud.IsNotFound(err) {
+		if !lacksTemplate(err) {
 			return nil, err
 		}
 		for _, t := range plan.templates {
@@ -93,6 +93,12 @@ func (p *Provider) launchOne(ctx context.Context, claim *karpv1.NodeClaim, plan 
 				Err: fmt.Errorf("launch templates vanish as soon as they are made; does another controller use cluster name %q? %w", p.opts.ClusterName, err)}
 		}
 	}
+}
+
+// lacksTemplate reports whether a launch failed because a launch template does not exist.
+func lacksTemplate(err error) bool {
+	e, ok := errors.AsType[*cloud.Error](err)
+	return ok && e.Class == cloud.NotFound && e.Reason == awserr.ReasonLaunchTemplateNotFound
 }
 
 func (p *Provider) ensure(ctx context.Context, templates []*launchtemplate.Template) error {

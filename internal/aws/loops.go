@@ -12,6 +12,9 @@ const (
 	// collectEvery is how often launch templates are collected, templateIdle how long one may go unused.
 	collectEvery = 30 * time.Minute
 	templateIdle = 6 * time.Hour
+	// listedLately is how old the list of instances may be that tells which templates other leaders launched from: young beside
+	// templateIdle, and old enough for one that another loop has asked for.
+	listedLately = time.Minute
 )
 
 // Refresh keeps types and prices fresh until ctx ends. Every replica runs it.
@@ -38,7 +41,11 @@ func (p *Provider) CollectTemplates(ctx context.Context) {
 
 // CollectTemplatesOnce is one round of CollectTemplates.
 func (p *Provider) CollectTemplatesOnce(ctx context.Context) {
-	n, err := p.templates.Collect(ctx, templateIdle)
+	n := 0
+	instances, err := p.inventory.List(ctx, listedLately)
+	if err == nil {
+		n, err = p.templates.Collect(ctx, templateIdle, instances)
+	}
 	if err != nil {
 		p.log.Warn("unused launch templates could not all be deleted", "error", err)
 	}

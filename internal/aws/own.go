@@ -203,7 +203,7 @@ func (plan *launchPlan) launchOwn(class *awsv1.EC2NodeClass, g *group) error {
 func (p *Provider) ownRefused(own *awsv1.LaunchTemplate, err error) error {
 	e, ok := errors.AsType[*cloud.Error](err)
 	switch {
-	case cloud.IsNotFound(err):
+	case lacksTemplate(err):
 		p.own.Forget()
 		return &cloud.Error{Op: "launching", Class: cloud.ClassNotReady, Reason: awsv1.ReasonLaunchTemplateNotFound,
 			Err: fmt.Errorf("launch template %s (%s), version %d, is not there any more: %w", own.Name, own.ID, own.Version, err)}

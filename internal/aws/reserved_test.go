@@ -180,6 +180,25 @@ func TestAnEmptyReservationClosesItselfAndNotThePool(t *testing.T) {
 	}
 }
 
+// One that EC2 does not know any more is left alone like one that is used up, and no launch template is made again for it.
+func TestAReservationThatIsGoneIsNotAMissingLaunchTemplate(t *testing.T) {
+	h := newReservedCluster(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})
+	gone := h.sim.World.AddFault(world.Fault{Kind: world.FaultNoAddresses, InstanceType: "m5.large", Code: "InvalidCapacityReservationId.NotFound", Message: "cr-0a does not exist."})
+	if _, err := h.launch(1, anyCapacity...); cloud.ClassOf(err) != cloud.Exhausted {
+		t.Errorf("launched out of a reservation that is gone: %v of class %s", err, cloud.ClassOf(err))
+	}
+	if f, _ := h.sim.World.Fault(gone); f.Hits != 1 {
+		t.Errorf("EC2 was asked for it %d times, want once", f.Hits)
+	}
+	if o := h.offered("m5.large"); len(o) != 1 || o[0].Available {
+		t.Errorf("it is offered: %+v", o)
+	}
+	h.sim.World.RemoveFault(gone)
+	if m, err := h.launch(2, anyCapacity...); err != nil || m.CapacityType == catalog.Reserved {
+		t.Errorf("next: %+v, %v", m, err)
+	}
+}
+
 // A process that has just started knows the reservations from the class's status, and not what they hold.
 func TestAReservationThatWasNotSeenYetIsNotCalledUsedUp(t *testing.T) {
 	h := newReservedCluster(t, world.Reservation{ID: "cr-0a", Total: 2, MatchCriteria: "targeted"})

@@ -45,6 +45,9 @@ func (p *Provider) Resolve(ctx context.Context, class *awsv1.EC2NodeClass) (*clo
 	if p.opts.ReservedCapacity {
 		r.Findings = append(r.Findings, reserved)
 	}
+	if ignored := userdata.Ignored(userdataInput(class, userdata.Cluster{}, nil, nil, 0)); ignored != "" {
+		r.Ignored = append(r.Ignored, ignored)
+	}
 	return r, nil
 }
 

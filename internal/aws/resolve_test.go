@@ -57,6 +57,17 @@ func TestAGoodClassResolvesToEverything(t *testing.T) {
 	}
 }
 
+// Karpenter takes such user data, too: nodes join, and a cluster that moves over goes on.
+func TestUserDataThatNothingRunsIsToldOfAndTaken(t *testing.T) {
+	s := startSim(t, awssim.Options{})
+	class := newClass(s)
+	class.Spec.UserData = new("echo hi")
+	r, found := findings(t, newProvider(t, s, nil), class)
+	if f := found["ValidationSucceeded"]; !f.OK || len(r.Ignored) != 1 || !strings.Contains(r.Ignored[0], "spec.userData") {
+		t.Errorf("got %+v, ignored: %q", f, r.Ignored)
+	}
+}
+
 func TestWhatIsWrongWithAClassIsSaidByConditionReasonAndField(t *testing.T) {
 	s := startSim(t, awssim.Options{})
 	nothing := map[string]string{"karpenter.sh/discovery": "nobody"}

@@ -141,6 +141,7 @@ var rules = []rule{
 	{"InvalidParameterException", "", cloud.Invalid, ReasonLaunchFailed},
 	{"InvalidBlockDeviceMapping", "", cloud.Invalid, ReasonLaunchFailed},
 	{"InvalidSnapshot.NotFound", "", cloud.Invalid, ReasonLaunchFailed},
+	{"InvalidFleetConfiguration", "not supported in your requested Availability Zone", cloud.Exhausted, ReasonUnsupported}, // says nothing of other pools
 	{"InvalidFleetConfiguration", "", cloud.Invalid, ReasonLaunchFailed},
 	{"MissingParameter", "", cloud.Invalid, ReasonLaunchFailed},
 	{"UnknownParameter", "", cloud.Invalid, ReasonLaunchFailed},

@@ -23,6 +23,7 @@ type call struct {
 	tags   map[string]string // of the instances
 	settle func(launched map[string]int)
 	input  *ec2.CreateFleetInput
+	short  bool // none of its pools is open, and there is no input
 
 	// sending has room for one at a time, who may then use lastTry and lastErr. It is held while EC2 is asked, so whoever
 	// waits for it must be able to give up.
@@ -40,19 +41,22 @@ func newCall(orders []*order) *call {
 	return &call{orders: orders, settle: func(map[string]int) {}, sending: make(chan struct{}, 1)}
 }
 
-// prepare chooses subnets for a call and makes its request.
+// prepare chooses subnets for the pools of a call that are open, and makes its request.
 func (b *Launcher) prepare(c *call) {
 	orders := c.orders
 	c.token = token(orders)
 	c.tags = instanceTags(orders, c.token)
-	r := &orders[0].Request
+	r := b.open(&orders[0].Request)
+	if c.short = len(r.Templates) == 0; c.short {
+		return
+	}
 	n := Need{Instances: len(orders), Each: r.demand(), Likely: r.minAddresses}
 	for _, o := range orders {
 		n.Planned += o.Addresses
 	}
 	place := b.opts.Place(r, n)
 	c.settle = place.Settle
-	c.input = b.open(r).input(place.Subnets, c.tags, c.token, len(orders))
+	c.input = r.input(place.Subnets, c.tags, c.token, len(orders))
 }
 
 // errNoSubnet is what claims are told when no zone that they could go to has a subnet left.
@@ -105,10 +109,10 @@ func (b *Launcher) send(ctx context.Context, c *call) {
 	var out *ec2.CreateFleetOutput
 	err := error(errNoSubnet)
 	switch {
+	case c.short:
+		err = errShort
 	case len(c.input.LaunchTemplateConfigs) > 0:
 		out, err = b.ask(ctx, c)
-	case !b.anyOpen(&c.orders[0].Request):
-		err = errShort
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -198,10 +202,27 @@ func (b *Launcher) sendAgain(ctx context.Context, c *call, uid string) error {
 	out, err := b.api.CreateFleet(ctx, c.input, once)
 	if err != nil && (!awserr.Refused(err) || cloud.ClassOf(awserr.Wrap("", err)) == cloud.Throttled) {
 		c.lastTry, c.lastErr = b.opts.Now(), awserr.Wrap("creating a fleet", fmt.Errorf("%w: %w", errDoubt, err))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.releaseLocked(c)
 		return c.lastErr
 	}
 	b.resolve(c, out, err)
 	return b.told(c, uid)
+}
+
+// releaseLocked gives back the addresses that a call in doubt holds once all its claims are forgotten: nobody sends it again. Callers
+// hold c.sending.
+func (b *Launcher) releaseLocked(c *call) {
+	for _, o := range c.orders {
+		if st := b.claims[o.UID]; st != nil && st.doubt == c {
+			return
+		}
+	}
+	if !c.resolved {
+		c.resolved = true
+		_ = guard.Run("fleet.settle", func() error { c.settle(nil); return nil }) // a panic is told, and leaves the lock to others
+	}
 }
 
 // resolve takes in the answer to a request that was sent again.

@@ -280,7 +280,7 @@ func (b *Launcher) Forget(uid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.claims[uid]; c != nil && c.running == nil {
-		delete(b.claims, uid)
+		b.forgetLocked(uid)
 	}
 }
 
@@ -314,8 +314,23 @@ func (b *Launcher) sweepLocked(now time.Time) {
 	b.swept = now
 	for uid, c := range b.claims {
 		if c.running == nil && now.Sub(c.touched) > remember {
-			delete(b.claims, uid)
+			b.forgetLocked(uid)
 		}
+	}
+}
+
+// forgetLocked forgets a claim, and what its request holds if nobody else can learn what became of that.
+func (b *Launcher) forgetLocked(uid string) {
+	c := b.claims[uid].doubt
+	delete(b.claims, uid)
+	if c == nil {
+		return
+	}
+	select {
+	case c.sending <- struct{}{}:
+		b.releaseLocked(c)
+		<-c.sending
+	default: // whoever sends it now releases it
 	}
 }
 

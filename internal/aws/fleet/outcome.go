@@ -86,15 +86,23 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 	for i, e := range errs {
 		f := PoolError{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
 		f.Group, f.Partition = r.Group, r.Partition
-		f.Class, f.Reason, _ = awserr.Classify(f.Code, f.Message)
+		var known bool
+		f.Class, f.Reason, known = awserr.Classify(f.Code, f.Message)
 		if t := e.LaunchTemplateAndOverrides; t != nil && t.Overrides != nil {
 			o := t.Overrides
 			f.InstanceType, f.Zone, f.SubnetID = string(o.InstanceType), aws.ToString(o.AvailabilityZone), aws.ToString(o.SubnetId)
 			f.Zone, f.ZoneID = r.zoneOf(f.SubnetID, f.Zone)
 			f.ReservationID, f.Demand = r.reservationOf(f.InstanceType, f.Zone), r.demandOf(f.InstanceType, f.Zone)
 		}
-		if f.Forbidden() {
-			f.Class = cloud.Exhausted // of this pool: another try has to ask for others
+		if f.ReservationID != "" && f.Class == cloud.NotFound && f.Reason != awserr.ReasonLaunchTemplateNotFound {
+			// The reservation is gone. EC2 would be asked for it again, for it costs least.
+			f.Class, f.Reason = cloud.Exhausted, awserr.ReasonReservationExceeded
+		}
+		if f.Forbidden() || !known && f.InstanceType != "" {
+			// Of this pool: another try has to ask for others. What the table does not know is taken for that too: if all pools have
+			// it, they close one after the other and open again by themselves, with the code in the claim's event. The other way
+			// round one pool would keep the claim from all others until its launch timeout.
+			f.Class = cloud.Exhausted
 		}
 		out[i] = f
 	}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/kerf-sh/kerf/internal/aws/awserr"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
 func reservedOffering(zone, id, kind string, price catalog.MicroUSD, left int) catalog.Offering {
@@ -127,5 +129,22 @@ func TestWhatAFleetOfReservedCapacitySays(t *testing.T) {
 				t.Errorf("m5.large in a is of %q", id)
 			}
 		})
+	}
+}
+
+// A reservation that is gone has nothing to give. A launch template that is gone is another matter: it can be made again.
+func TestAReservationThatIsGoneIsUsedUp(t *testing.T) {
+	r := &Request{CapacityType: catalog.Reserved, Reservation: ReservationKind{Type: "default"}, Templates: []Template{{Name: "t", Overrides: []Override{{InstanceType: "m5.large", Zone: "a", ReservationID: "cr-1"}}}}}
+	for code, want := range map[string]struct {
+		class  cloud.ErrorClass
+		reason string
+	}{
+		"InvalidCapacityReservationId.NotFound":       {cloud.Exhausted, awserr.ReasonReservationExceeded},
+		"InvalidLaunchTemplateName.NotFoundException": {cloud.NotFound, awserr.ReasonLaunchTemplateNotFound},
+	} {
+		f := failuresOf([]types.CreateFleetError{fleetError("m5.large", code, "")}, r)[0]
+		if f.ReservationID != "cr-1" || f.Class != want.class || f.Reason != want.reason {
+			t.Errorf("%s: %+v, want class %s and reason %s", code, f, want.class, want.reason)
+		}
 	}
 }

@@ -15,21 +15,20 @@ var errShort = &cloud.Error{
 	Err: errors.New("another launch has just found that EC2 has no capacity in any of the pools; EC2 was not asked again"),
 }
 
-// open is a request without the pools that were found short since it was made. What is reserved is not of any pool.
+// open is a request without the pools that were found short since it was made, and without templates that have no other. What is reserved is not of any pool.
 func (b *Launcher) open(r *Request) *Request {
 	if b.opts.Closed == nil || r.Reservation != (ReservationKind{}) {
 		return r
 	}
 	out := *r
-	out.Templates = slices.Clone(r.Templates)
-	for i := range out.Templates {
-		out.Templates[i].Overrides = slices.DeleteFunc(slices.Clone(out.Templates[i].Overrides), func(o Override) bool { return b.opts.Closed(r, &o) })
+	out.Templates = nil
+	for _, t := range r.Templates {
+		t.Overrides = slices.DeleteFunc(slices.Clone(t.Overrides), func(o Override) bool { return b.opts.Closed(r, &o) })
+		if len(t.Overrides) > 0 {
+			out.Templates = append(out.Templates, t)
+		}
 	}
 	return &out
-}
-
-func (b *Launcher) anyOpen(r *Request) bool {
-	return slices.ContainsFunc(b.open(r).Templates, func(t Template) bool { return len(t.Overrides) > 0 })
 }
 
 // poolKey is a pool of capacity.

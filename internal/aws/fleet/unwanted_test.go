@@ -98,3 +98,86 @@ func TestARequestThatNobodyWantsAnyMoreIsNotSent(t *testing.T) {
 		})
 	}
 }
+
+// What a request holds in its subnets is given back when the last of its claims is forgotten, though its outcome stays unknown.
+func TestARequestThatNobodyRemembersGivesItsAddressesBack(t *testing.T) {
+	lost := func(int, func() *ec2.CreateFleetOutput) (*ec2.CreateFleetOutput, error) { return nil, errReplyLost }
+	for name, forget := range map[string]func(b *Launcher, name string){
+		"they are swept": func(b *Launcher, name string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.claims["uid-"+name].touched = time.Now().Add(-2 * remember)
+			b.swept = time.Time{}
+			b.sweepLocked(time.Now())
+		},
+		"they are forgotten": func(b *Launcher, name string) { b.Forget("uid-" + name) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api, settled := newFleets(), 0
+				api.answer = lost
+				b := begun(api, Options{Place: func(r *Request, n Need) Placement {
+					p := firstSubnets(r, n)
+					p.Settle = func(map[string]int) { settled++ }
+					return p
+				}})
+				done := make(chan error, 2)
+				for _, name := range []string{"c-1", "c-2"} {
+					go func() {
+						_, err := b.Launch(t.Context(), orderOf(name, "m5.large"))
+						done <- err
+					}()
+				}
+				for range 2 {
+					if err := <-done; !errors.Is(err, errDoubt) {
+						t.Fatalf("launching: %v", err)
+					}
+				}
+				if api.asked != 1 {
+					t.Fatalf("EC2 was asked %d times, want once for both", api.asked)
+				}
+				for i, name := range []string{"c-1", "c-2"} {
+					forget(b, name)
+					if settled != i {
+						t.Errorf("%d claims are forgotten, and the addresses were given back %d times", i+1, settled)
+					}
+				}
+			})
+		})
+	}
+}
+
+// It is sent again while the last of its claims is forgotten.
+func TestARequestThatIsSentAgainForNobodyGivesItsAddressesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api, settled := newFleets(), 0
+		api.answer = func(n int, _ func() *ec2.CreateFleetOutput) (*ec2.CreateFleetOutput, error) {
+			if n > 1 {
+				time.Sleep(time.Minute)
+			}
+			return nil, errReplyLost
+		}
+		b := begun(api, Options{Place: func(r *Request, n Need) Placement {
+			p := firstSubnets(r, n)
+			p.Settle = func(map[string]int) { settled++ }
+			return p
+		}})
+		launch := func() {
+			if _, err := b.Launch(t.Context(), orderOf("c", "m5.large")); !errors.Is(err, errDoubt) {
+				t.Errorf("launching: %v", err)
+			}
+		}
+		launch()
+		again := make(chan struct{})
+		go func() { launch(); close(again) }()
+		synctest.Wait()
+		b.Forget("uid-c")
+		if settled != 0 {
+			t.Error("the addresses were given back while the request was on its way")
+		}
+		<-again
+		if settled != 1 || api.asked != 2 {
+			t.Errorf("the addresses were given back %d times, EC2 was asked %d times", settled, api.asked)
+		}
+	})
+}

@@ -16,6 +16,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
+// tagID is the tag of an instance in which EC2 names the template that it was launched from.
+const tagID = "aws:ec2launchtemplate:id"
+
 // pageSize is the most templates that EC2 lists at once.
 const pageSize = 200
 
@@ -34,9 +37,8 @@ type Store struct {
 	cluster string
 	now     func() time.Time
 
-	mu         sync.Mutex
-	entries    map[string]*entry
-	collecting time.Time // since when Collect is called; zero before
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
 type entry struct {
@@ -119,14 +121,16 @@ func (s *Store) Hydrate(ctx context.Context) error {
 	return nil
 }
 
-// Collect deletes the cluster's templates that were not used for maxIdle and returns how many. Only the leader calls it, and what
-// another leader used is not known, so nothing is deleted until maxIdle after the first call.
-func (s *Store) Collect(ctx context.Context, maxIdle time.Duration) (int, error) {
-	s.mu.Lock()
-	if s.collecting.IsZero() {
-		s.collecting = s.now()
+// Collect deletes the cluster's templates that were not used for maxIdle and returns how many. What other leaders used is told by
+// the instances that they launched, all that are there. A template whose instances are gone and that is needed all the same is made
+// again by Ensure.
+func (s *Store) Collect(ctx context.Context, maxIdle time.Duration, instances []*cloud.Instance) (int, error) {
+	launched := map[string]time.Time{}
+	for _, m := range instances {
+		if id := m.Tags[tagID]; m.LaunchedAt.After(launched[id]) {
+			launched[id] = m.LaunchedAt
+		}
 	}
-	s.mu.Unlock()
 	found, err := s.list(ctx, s.clusterFilter())
 	if err != nil {
 		return 0, err
@@ -134,7 +138,7 @@ func (s *Store) Collect(ctx context.Context, maxIdle time.Duration) (int, error)
 	n := 0
 	var errs []error
 	for _, t := range found {
-		if s.now().Sub(s.lastUse(t)) <= maxIdle {
+		if s.now().Sub(s.lastUse(t, launched[*t.LaunchTemplateId])) <= maxIdle {
 			continue
 		}
 		if err := s.delete(ctx, t); err != nil {
@@ -238,10 +242,11 @@ func (s *Store) entryLocked(name string) *entry {
 	return e
 }
 
-func (s *Store) lastUse(t types.LaunchTemplate) time.Time {
+// lastUse is when a template was used last, as far as is known: made, launched from, or asked for here.
+func (s *Store) lastUse(t types.LaunchTemplate, launched time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := s.collecting
+	last := launched
 	if e := s.entries[*t.LaunchTemplateName]; e != nil && e.lastUsed.After(last) {
 		last = e.lastUsed
 	}

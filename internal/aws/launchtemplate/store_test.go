@@ -114,14 +114,14 @@ func TestUnusedTemplatesAreCollected(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := store.Collect(t.Context(), time.Hour); n != 0 || err != nil {
+	if n, err := store.Collect(t.Context(), time.Hour, nil); n != 0 || err != nil {
 		t.Fatalf("young templates: %d deleted, %v", n, err)
 	}
 	now = now.Add(2 * time.Hour)
 	if err := store.Ensure(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := store.Collect(t.Context(), time.Hour); n != 1 || err != nil {
+	if n, err := store.Collect(t.Context(), time.Hour, nil); n != 1 || err != nil {
 		t.Fatalf("%d deleted, %v, want 1", n, err)
 	}
 	if left := s.World.Templates(); len(left) != 1 || left[0].Name != used.Name {

@@ -1,25 +1,71 @@
 package userdata
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 )
 
 // userParts turns the user's text into the parts that come before the generated one.
 func userParts(in Input, nodeConfig bool) ([]part, error) {
-	text := strings.ReplaceAll(in.UserData, "\r", "")
+	text := withoutBlankStart(strings.ReplaceAll(in.UserData, "\r", ""))
 	switch {
-	case strings.TrimSpace(text) == "":
+	case text == "":
 		return nil, nil
 	case isMIME(text):
 		return parseMIME(text)
 	case nodeConfig && isNodeConfig(text):
 		return []part{newPart(typeNodeConfig, text)}, nil
 	}
-	return []part{newPart(typeShell, text)}, nil
+	return []part{newPart(cloudInitType(text), text)}, nil
+}
+
+// withoutBlankStart is a text from its first line on that is not blank: what a text is stands there, and has to stand at the very
+// beginning.
+func withoutBlankStart(text string) string {
+	for text != "" {
+		line, rest, _ := strings.Cut(text, "\n")
+		if strings.TrimSpace(line) != "" {
+			break
+		}
+		text = rest
+	}
+	return text
+}
+
+// cloudInitTypes are the types of texts that are no scripts, by the word that they begin with. Source: cloud-init, user data formats.
+var cloudInitTypes = map[string]string{
+	"#cloud-config":         "text/cloud-config",
+	"#cloud-config-archive": "text/cloud-config-archive",
+	"#cloud-boothook":       "text/cloud-boothook",
+	"#include":              "text/x-include-url",
+	"#include-once":         "text/x-include-once-url",
+	"#part-handler":         "text/part-handler",
+}
+
+// cloudInitType is the type of the part that a text becomes: what cloud-init takes it for, else a script.
+func cloudInitType(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	word, _, _ := strings.Cut(line, " ")
+	return cmp.Or(cloudInitTypes[word], typeShell)
+}
+
+// Ignored says that the user's text has no effect, and why; empty where it has. It is not refused, for Karpenter takes it too.
+func Ignored(in Input) string {
+	if in.Family != awsv1.AMIFamilyAL2 && in.Family != awsv1.AMIFamilyAL2023 {
+		return ""
+	}
+	text := withoutBlankStart(strings.ReplaceAll(in.UserData, "\r", ""))
+	parts, err := userParts(in, in.Family == awsv1.AMIFamilyAL2023)
+	if err != nil || len(parts) == 0 || isMIME(text) || parts[0].header.Get("Content-Type") != typeShell || strings.HasPrefix(text, "#!") {
+		return ""
+	}
+	return "spec.userData: cloud-init runs it as a script and can't, for it does not begin with #!; begin a script with #!/bin/bash and cloud-init's own text with a line such as #cloud-config"
 }
 
 // isNodeConfig reports whether a text is nodeadm's YAML.

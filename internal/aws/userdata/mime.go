@@ -47,19 +47,24 @@ func parseMIME(text string) ([]part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("spec.userData is a MIME document whose Content-Type %q can't be read: %w", contentType, err)
 	}
+	body, err := io.ReadAll(msg.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading spec.userData: %w", err)
+	}
 	if !strings.HasPrefix(kind, "multipart/") {
-		body, err := io.ReadAll(msg.Body)
-		if err != nil {
-			return nil, fmt.Errorf("reading spec.userData: %w", err)
-		}
 		header := textproto.MIMEHeader(maps.Clone(msg.Header))
 		header.Del("Mime-Version")
 		return []part{{header: header, body: string(body)}}, nil
 	}
-	if params["boundary"] == "" {
+	boundary := params["boundary"]
+	if boundary == "" {
 		return nil, errors.New("spec.userData is a MIME multipart document without a boundary in its Content-Type")
 	}
-	return readParts(multipart.NewReader(msg.Body, params["boundary"]))
+	parts, err := readParts(multipart.NewReader(bytes.NewReader(body), boundary))
+	if err == nil && len(parts) == 0 && !hasLine(string(body), "--"+boundary+"--") {
+		return nil, fmt.Errorf("spec.userData is a MIME multipart document whose Content-Type says boundary=%q, but no line of it is %q, which each part begins with", boundary, "--"+boundary)
+	}
+	return parts, err
 }
 
 func readParts(r *multipart.Reader) ([]part, error) {
@@ -78,6 +83,15 @@ func readParts(r *multipart.Reader) ([]part, error) {
 		}
 		out = append(out, part{header: p.Header, body: string(body)})
 	}
+}
+
+func hasLine(text, line string) bool {
+	for l := range strings.Lines(text) {
+		if strings.TrimRight(l, " \t\n") == line {
+			return true
+		}
+	}
+	return false
 }
 
 // formatMIME writes the document in which cloud-init and nodeadm look for their parts.

@@ -138,9 +138,15 @@ func TestTheUsersTextComesBeforeTheGeneratedPart(t *testing.T) {
 	}{
 		{"a shell script", "#!/bin/sh\necho hi\n", []string{"text/x-shellscript", "application/node.eks.aws"}, "echo hi"},
 		{"a shell script from Windows", "#!/bin/sh\r\necho hi\r\n", []string{"text/x-shellscript", "application/node.eks.aws"}, "#!/bin/sh\necho hi"},
+		{"a script after blank lines", "\n \t\r\n#!/bin/sh\necho hi\n", []string{"text/x-shellscript", "application/node.eks.aws"}, "#!/bin/sh\necho hi"},
+		{"a configuration of cloud-init", "#cloud-config\nruncmd: []\n", []string{"text/cloud-config", "application/node.eks.aws"}, "#cloud-config\nruncmd: []"},
+		{"one with a remark, after a blank line", "\r\n#cloud-config of ours\nruncmd: []\n", []string{"text/cloud-config", "application/node.eks.aws"}, "#cloud-config of ours"},
+		{"a boothook", "#cloud-boothook\n#!/bin/sh\necho hi\n", []string{"text/cloud-boothook", "application/node.eks.aws"}, "#cloud-boothook\n#!/bin/sh"},
+		{"lines that nothing runs", "echo hi\n", []string{"text/x-shellscript", "application/node.eks.aws"}, "echo hi"},
 		{"a NodeConfig", "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n", []string{"application/node.eks.aws", "application/node.eks.aws"}, "kind: NodeConfig"},
 		{"a MIME document", userMIME, []string{"text/x-shellscript", "application/node.eks.aws", "application/node.eks.aws"}, "echo one"},
 		{"a MIME document of one part", "Content-Type: text/cloud-config\nMIME-Version: 1.0\n\nruncmd: []\n", []string{"text/cloud-config", "application/node.eks.aws"}, "runcmd"},
+		{"a MIME document without parts", "Content-Type: multipart/mixed; boundary=B\n\n--B--\n", []string{"application/node.eks.aws"}, "NodeConfig"},
 		{"only white space", " \n\t", []string{"application/node.eks.aws"}, "NodeConfig"},
 		{"a line that looks like our boundary", "#!/bin/sh\n--//\necho hi\n", []string{"text/x-shellscript", "application/node.eks.aws"}, "--//\necho hi"},
 	}
@@ -151,13 +157,38 @@ func TestTheUsersTextComesBeforeTheGeneratedPart(t *testing.T) {
 			if diff := cmp.Diff(tt.types, types); diff != "" {
 				t.Error(diff)
 			}
-			if !strings.Contains(bodies[0], tt.first) {
+			if !strings.Contains(bodies[0], tt.first) || strings.HasPrefix(tt.first, "#") && !strings.HasPrefix(bodies[0], tt.first) {
 				t.Errorf("the first part is %q, want %q in it", bodies[0], tt.first)
 			}
 			if strings.Contains(out, "\r") {
 				t.Error("a carriage return is left")
 			}
 		})
+	}
+}
+
+func TestTextThatNothingRunsIsToldOf(t *testing.T) {
+	const config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n"
+	for _, c := range []struct {
+		family awsv1.AMIFamily
+		text   string
+		want   bool
+	}{
+		{awsv1.AMIFamilyAL2023, "echo hi\n", true},
+		{awsv1.AMIFamilyAL2, "echo hi\n", true},
+		{awsv1.AMIFamilyAL2, config, true}, // it has no nodeadm
+		{awsv1.AMIFamilyAL2023, config, false},
+		{awsv1.AMIFamilyAL2023, "\n#!/bin/sh\necho hi\n", false},
+		{awsv1.AMIFamilyAL2023, "#cloud-config\n", false},
+		{awsv1.AMIFamilyAL2023, " \n", false},
+		{awsv1.AMIFamilyAL2023, userMIME, false},
+		{awsv1.AMIFamilyAL2023, "Content-Type: text/x-shellscript\n\necho hi\n", false},
+		{awsv1.AMIFamilyCustom, "echo hi\n", false},
+		{awsv1.AMIFamilyWindows2022, "Write-Host hi\n", false},
+	} {
+		if got := Ignored(input(c.family, c.text)); (got != "") != c.want || c.want && !strings.HasPrefix(got, "spec.userData") {
+			t.Errorf("of %q for %s it is said: %q", c.text, c.family, got)
+		}
 	}
 }
 
@@ -308,6 +339,8 @@ func TestWhatCanNotBeMergedIsAnErrorThatNamesTheField(t *testing.T) {
 		{"TOML whose labels are no table", input(awsv1.AMIFamilyBottlerocket, "[settings.kubernetes]\nnode-labels = []"), awsv1.ReasonSpecInvalid, "node-labels"},
 		{"MIME without a boundary", input(awsv1.AMIFamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
 		{"MIME that does not end", input(awsv1.AMIFamilyAL2, "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/plain\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
+		{"MIME whose parts have another boundary", input(awsv1.AMIFamilyAL2023, "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"BOUNDARY\"\n\n--//\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho hi\n--//--\n"), awsv1.ReasonSpecInvalid, `"--BOUNDARY"`},
+		{"MIME whose parts have a longer boundary", input(awsv1.AMIFamilyAL2, "Content-Type: multipart/mixed; boundary=B\n\n--BOUNDARY\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho hi\n--BOUNDARY--\n"), awsv1.ReasonSpecInvalid, `"--B"`},
 		{"MIME with a broken header", input(awsv1.AMIFamilyAL2, "MIME-Version: 1.0\nno colon here\n\nx"), awsv1.ReasonSpecInvalid, "spec.userData"},
 		{"a NodeConfig that nodeadm can't read", input(awsv1.AMIFamilyAL2023, "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: 3"), awsv1.ReasonSpecInvalid, "spec.userData: part 1"},
 		{"a part that says it is a NodeConfig", input(awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nkind: ConfigMap"), awsv1.ReasonSpecInvalid, "nodeadm takes"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -209,7 +210,7 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 		}
 	}
 	errs, warnings := class.Validate()
-	for _, w := range warnings {
+	for _, w := range slices.Concat(warnings, r.Ignored) {
 		c.Recorder.Event(class, corev1.EventTypeWarning, events.SpecIgnored, w)
 	}
 	if len(errs) > 0 {

@@ -273,11 +273,15 @@ func TestTermsThatMixAreToldOf(t *testing.T) {
 	class.Spec.SubnetSelectorTerms[0].Tags = map[string]string{"team": "blue"}
 	h := newTestCluster(t, class)
 	h.cloud.resolution = good()
+	h.cloud.resolution.Ignored = []string{"spec.userData: nothing runs it"}
 	if _, err := h.look(); err != nil {
 		t.Fatal(err)
 	}
 	if !h.seen("SpecIgnored spec.subnetSelectorTerms[0]: id counts") {
 		t.Error("no event tells that the tags are ignored")
+	}
+	if !h.seen("SpecIgnored spec.userData: nothing runs it") {
+		t.Error("no event tells what the cloud ignores")
 	}
 }
 

@@ -275,7 +275,7 @@ func watchNeeds() []Need {
 	status.Option, status.on = "--instance-status", func(o *Options) bool { return o.InstanceStatus }
 	return []Need{
 		read(featureWatch, "ec2:DescribeInstances", "which instances there are, what tags they bear and what became of them",
-			`log "comparing instances with nodeclaims"; instances without a NodeClaim stay, and of those that are to go the NodeClaim stays; after a restart, condition Launched of the NodeClaim`),
+			`log "comparing instances with nodeclaims"; log "unused launch templates could not all be deleted"; instances without a NodeClaim stay, and of those that are to go the NodeClaim stays; after a restart, condition Launched of the NodeClaim`),
 		status,
 		{
 			Feature: featureWatch, Action: "ec2:TerminateInstances", Kinds: []string{"instance"}, Sid: "AllowScopedDeletion", Why: "instances that are to go",

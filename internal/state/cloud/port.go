@@ -107,6 +107,8 @@ type Resolution struct {
 	// Findings, one per condition type of the class: what is true, and, when it is not, reason and message with the way
 	// out. A condition without a finding was not looked at and keeps its state.
 	Findings []Finding
+	// Ignored tells which parts of the class's spec have no effect, and why.
+	Ignored []string
 }
 
 // Finding is the outcome of one check of a node class.

@@ -86,7 +86,7 @@ var fails = map[string][]string{
 	"AllowScopedDeletion ec2:TerminateInstances":                       ends,
 	"AllowScopedDeletion ec2:DeleteLaunchTemplate":                     templates,
 	"AllowRegionalReadActions ec2:DescribeLaunchTemplates":             {takingOver, releasing, unusedLaunch},
-	"AllowRegionalReadActions ec2:DescribeInstances":                   {takingOver, ending, comparing, placing, tagging},
+	"AllowRegionalReadActions ec2:DescribeInstances":                   {takingOver, ending, comparing, placing, tagging, unusedLaunch},
 	"AllowRegionalReadActions ec2:DescribeInstanceStatus":              {statuses},
 	"AllowZonalShiftStatusReadOnly arc-zonal-shift:GetManagedResource": {shifting},
 	"AllowInterruptionQueueActions sqs:GetQueueUrl":                    queue,

@@ -291,7 +291,6 @@ var paths = []path{
 		time := &wall{}
 		p := c.leader(func(o *aws.Options) { o.Now = time.now })
 		c.ready(p, "idle")
-		p.CollectTemplatesOnce(c.t.Context()) // at the start; nothing is deleted until idle after it
 		return func() {
 			time.forward(idle)
 			p.CollectTemplatesOnce(c.t.Context())
