@@ -8,8 +8,10 @@ import (
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/controller/story"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
@@ -74,36 +76,26 @@ func (l *Loop) podsOf(m *disrupt.Move, v *view) []*corev1.Pod {
 	return out
 }
 
-// sound are the moves of a decision that an independent check finds nothing wrong with.
+// sound are the moves of a decision that an independent check finds nothing wrong with. What it says of none of the decision's nodes and
+// pods is about all of its moves: that they exceed a budget, or a limit.
 func (l *Loop) sound(about string, d *disrupt.Decision, moves []disrupt.Move, wrong []verify.Violation) []disrupt.Move {
 	for _, w := range wrong {
 		l.Metrics.Disruption.Violations.Inc()
 		l.Log.Error("a decision on "+about+" failed its check; nothing of it is done that the check names; please report it", "violation", w.String(), "generation", d.Generation)
 	}
-	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool { return blamed(&m, wrong) })
-}
-
-// blamed reports whether a violation is about the move, or may be: one that names neither a node nor a pod of any move is
-// about all.
-func blamed(m *disrupt.Move, violations []verify.Violation) bool {
-	names := slices.Clone(m.Nodes)
-	for _, pl := range m.Placements {
-		names = append(names, pl.Node)
-		for _, ref := range pl.Pods {
-			names = append(names, ref.String())
-		}
-	}
-	for i := range m.NewNodes {
-		for _, ref := range m.NewNodes[i].Pods {
-			names = append(names, ref.String())
-		}
-	}
-	return slices.ContainsFunc(violations, func(v verify.Violation) bool {
-		return general(v.Where) || slices.ContainsFunc(names, func(n string) bool { return strings.Contains(v.Where, n) || strings.Contains(v.Detail, n) })
+	return slices.DeleteFunc(slices.Clone(moves), func(m disrupt.Move) bool {
+		return slices.ContainsFunc(wrong, func(w verify.Violation) bool {
+			return blames(w, &m) || !slices.ContainsFunc(d.Moves, func(m disrupt.Move) bool { return blames(w, &m) })
+		})
 	})
 }
 
-// general reports whether a violation's place is none that a move has to itself.
-func general(where string) bool {
-	return where == "" || where == "decision" || where == "move" || strings.HasPrefix(where, "pool ") || strings.HasPrefix(where, "new node ")
+// blames reports whether a violation names a node or a pod of the move.
+func blames(w verify.Violation, m *disrupt.Move) bool {
+	words := strings.FieldsFunc(w.Where+" "+w.Detail, func(r rune) bool { return strings.ContainsRune(" ,:[]", r) })
+	named := func(name string) bool { return slices.Contains(words, name) }
+	podNamed := func(ref cluster.PodRef) bool { return named(ref.String()) }
+	return slices.ContainsFunc(m.Nodes, named) ||
+		slices.ContainsFunc(m.Placements, func(pl plan.Placement) bool { return named(pl.Node) || slices.ContainsFunc(pl.Pods, podNamed) }) ||
+		slices.ContainsFunc(m.NewNodes, func(n plan.NewNode) bool { return slices.ContainsFunc(n.Pods, podNamed) })
 }
