@@ -162,7 +162,7 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 	}
 	now := q.Clock.Now()
 	waived := false
-	if f.Eventual {
+	if f.Cause == karpv1.DisruptionReasonDrifted { // see subject.eventual
 		claim, err := q.claim(ctx, g.Claim)
 		if err != nil {
 			return "", err

@@ -202,8 +202,7 @@ func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err erro
 	if len(moves) > 0 {
 		moves = l.sound("drift", decision, moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
-	begun := commands(moves, &v.view)
-	l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
+	begun := l.commands(&v.view, disrupt.Drifted, due, decision, moves)
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			l.nodeStays(v, k.Node, r)

@@ -69,14 +69,15 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 // begun counts a command.
 func (q *Queue) begun(f *execution) {
 	m := &q.Metrics.Disruption
-	reason := strings.ToLower(string(f.Cause))
-	m.Decisions.WithLabelValues(f.decision(), reason, f.Kind).Inc()
+	whole, reason := f.whole(), strings.ToLower(string(f.Cause))
+	kind := whole.kind()
+	m.Decisions.WithLabelValues(f.decision(), reason, kind).Inc()
 	pools := map[string]bool{}
 	for _, g := range f.Nodes {
 		pools[g.Pool] = true
 	}
 	for pool := range pools {
-		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, pool).Inc()
+		m.DecisionsByPool.WithLabelValues(f.decision(), reason, kind, pool).Inc()
 		if f.Policy != "" {
 			m.Moves.WithLabelValues(f.decision(), pool, string(f.Policy)).Inc()
 		}

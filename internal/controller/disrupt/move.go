@@ -15,11 +15,15 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/verify"
 )
 
-// commands are moves as they are carried out.
-func commands(moves []disrupt.Move, v *view) []Command {
-	out := make([]Command, len(moves))
+// commands are moves of a decision as they are carried out; Record is told of them. Cause and due are those of Record.
+func (l *Loop) commands(v *view, cause disrupt.Cause, due []string, d *disrupt.Decision, moves []disrupt.Move) []Command {
+	out, ids := make([]Command, len(moves)), make([]string, len(moves))
 	for i := range moves {
 		out[i] = command(&moves[i], v)
+		ids[i] = out[i].ID
+	}
+	if l.Record != nil && len(moves) > 0 {
+		l.Record(v.problem, cause, due, d, moves, ids)
 	}
 	return out
 }
@@ -27,22 +31,20 @@ func commands(moves []disrupt.Move, v *view) []Command {
 func command(m *disrupt.Move, v *view) Command {
 	c := Command{
 		ID: story.NewID(), Cause: karpv1.DisruptionReason(m.Cause), NewNodes: m.NewNodes, Placements: m.Placements, Pools: v.problem.Cluster.Pools,
-		Why: m.Why, Currency: v.problem.Cluster.Options.Currency, Eventual: m.Cause == disrupt.Drifted,
+		Why: m.Why, Currency: v.problem.Cluster.Options.Currency,
 	}
 	for _, name := range m.Nodes {
 		c.Nodes = append(c.Nodes, GoingNode(v.nodes[name]))
 	}
-	if c.Eventual {
+	if m.Cause == disrupt.Drifted {
 		return c
 	}
-	c.Saving, c.Kind = m.Saving, kind(m)
-	for _, g := range c.Nodes {
-		if p := v.pools[g.Pool]; p != nil && c.Policy == "" {
-			c.Policy = p.Spec.Disruption.ConsolidationPolicy
-		}
-	}
-	if m.Cause != disrupt.Underutilized {
+	c.Saving, c.Policy = m.Saving, v.pools[c.Nodes[0].Pool].Spec.Disruption.ConsolidationPolicy
+	if m.Cause == disrupt.Empty {
 		return c
+	}
+	if len(m.NewNodes) > 0 {
+		c.Hold = min(2*v.problem.Options.Payback(m), longestHold)
 	}
 	for _, pl := range m.Placements {
 		if n := v.nodes[pl.Node]; n != nil {
@@ -50,17 +52,6 @@ func command(m *disrupt.Move, v *view) Command {
 		}
 	}
 	return c
-}
-
-// kind is what upstream's metrics call the way in which a move was found.
-func kind(m *disrupt.Move) string {
-	switch {
-	case m.Cause == disrupt.Empty:
-		return "empty"
-	case len(m.Nodes) > 1:
-		return "multi"
-	}
-	return "single"
 }
 
 // podsOf are the pods that a move lets go elsewhere.

@@ -99,8 +99,14 @@ type execution struct {
 	span *trace.Span // of its begin; nil where that is another process's
 }
 
-// UnderWay are the commands that have been begun and are not over, the oldest first: their ID, their cause, all nodes that they began
-// with, what comes in their place, and why.
+// whole is the command with all nodes that it began with.
+func (f *execution) whole() Command {
+	c := f.Command
+	c.Nodes = f.all
+	return c
+}
+
+// UnderWay are the commands that have been begun and are not over, the oldest first, each with all nodes that it began with.
 func (q *Queue) UnderWay() []Command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +115,7 @@ func (q *Queue) UnderWay() []Command {
 	})
 	var out []Command
 	for _, x := range slices.Compact(byAge) { // each is there once for each of its nodes
-		out = append(out, Command{ID: x.ID, Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency})
+		out = append(out, x.whole())
 	}
 	return out
 }
@@ -187,7 +193,7 @@ func (q *Queue) Start(ctx context.Context, c Command) error {
 	}
 	c.ID = cmp.Or(c.ID, story.NewID())
 	f := &execution{Command: c, all: slices.Clone(c.Nodes), moves: map[string]int{}}
-	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
+	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy}
 	if err := q.admit(f); err != nil {
 		return err
 	}
@@ -325,9 +331,7 @@ func (q *Queue) finish(f *execution) {
 	}
 	q.mu.Unlock()
 	if q.Finished != nil && !f.moot {
-		c := f.Command
-		c.Nodes = f.all
-		q.Finished(c, f.failed)
+		q.Finished(f.whole(), f.failed)
 	}
 }
 

@@ -69,7 +69,7 @@ func (l *Loop) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePoo
 	for i, c := range first[:min(len(first), len(bare))] {
 		commands = append(commands, Command{
 			Cause: karpv1.DisruptionReasonDrifted, Nodes: []Going{c.Going}, NewNodes: bare[i : i+1 : i+1], Pools: []*cluster.Pool{offered},
-			Why: "its static pool keeps its number of nodes", Eventual: true,
+			Why: "its static pool keeps its number of nodes",
 		})
 	}
 	return l.startDrift(ctx, commands)
