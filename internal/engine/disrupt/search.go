@@ -110,9 +110,13 @@ func (s *search) removeEmpty() {
 	}
 }
 
-// remove deletes nodes whose pods fit on others, each by itself.
+// remove deletes nodes whose pods fit on others, each by itself, the emptiest first.
 func (s *search) remove() {
-	for _, n := range s.inOrder() {
+	nodes := s.managed()
+	slices.SortFunc(nodes, func(a, b *nodeState) int {
+		return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
+	})
+	for _, n := range nodes {
 		if !n.candidate() || n.tried {
 			continue
 		}
@@ -130,15 +134,6 @@ func (s *search) remove() {
 		}
 		s.keep(one, Underutilized)
 	}
-}
-
-// inOrder are the managed nodes, the emptiest first.
-func (s *search) inOrder() []*nodeState {
-	nodes := s.managed()
-	slices.SortFunc(nodes, func(a, b *nodeState) int {
-		return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
-	})
-	return nodes
 }
 
 // forbids says which rule beyond the scheduling of pods forbids the move, given the price of the new nodes.
@@ -181,13 +176,7 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 		if p.Policy != Balanced || slices.ContainsFunc(nodes[:i], func(o *nodeState) bool { return o.pool == p }) {
 			continue
 		}
-		price, cost := catalog.MicroUSD(0), int64(0)
-		for _, other := range nodes {
-			if other.pool == p {
-				price += other.price
-				cost += other.cost
-			}
-		}
+		price, cost := total(slices.DeleteFunc(slices.Clone(nodes), func(o *nodeState) bool { return o.pool != p }))
 		share := float64(saving) * float64(price) / float64(max(1, old)) / float64(max(1, p.price))
 		disturbed := float64(cost) / float64(max(1, p.cost))
 		asked := disturbed / balance
