@@ -85,9 +85,8 @@ func (c *Command) String() string {
 		fmt.Fprintf(&b, " %s (%s %s)", g.Node, cmp.Or(g.InstanceType, "unknown type"), cmp.Or(g.CapacityType, "unknown capacity type"))
 	}
 	for i := range c.NewNodes {
-		if n := &c.NewNodes[i]; len(n.Types) > 0 {
-			fmt.Fprintf(&b, ", by %s %s", n.Types[0].Name, n.Types[0].CapacityType)
-		}
+		first := &c.NewNodes[i].Types[0]
+		fmt.Fprintf(&b, ", by %s %s", first.Name, first.CapacityType)
 	}
 	if c.Saving > 0 {
 		fmt.Fprintf(&b, ", saves %s/h", c.Currency.Amount(c.Saving))

@@ -69,15 +69,16 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		}
 	}
 	l.survival.see(problem.Nodes, l.Queue.Awaited, v.now)
-	v.problem.Options.SavingsHorizon, v.problem.Options.Survival = l.survival.horizon, l.survival.curve
+	o := &v.problem.Options
+	o.SavingsHorizon, o.Survival = l.survival.horizon, l.survival.curve
 	if l.without("survival") {
-		v.problem.Options.Survival = nil
+		o.Survival = nil
 	}
 	if l.without("horizon") {
-		v.problem.Options.SavingsHorizon = mostHorizon
+		o.SavingsHorizon = mostHorizon
 	}
 	if l.without("waits") {
-		v.problem.Options.SmallSavingsWait = -1
+		o.SmallSavingsWait = -1
 	}
 	v.shield(problem)
 	return v
@@ -125,16 +126,12 @@ func (l *Loop) consider(v *view, n *cluster.Node) disrupt.Node {
 
 // shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.
 func (v *view) shield(problem *pack.Problem) {
-	copied := false
+	problem.Nodes = slices.Clone(problem.Nodes)
 	for i, n := range problem.Nodes {
-		if !n.Leaving || n.Deleting {
-			continue
+		if n.Leaving && !n.Deleting {
+			full := *n
+			full.Allocatable = n.Used
+			problem.Nodes[i] = &full
 		}
-		if !copied {
-			problem.Nodes, copied = append([]*cluster.Node(nil), problem.Nodes...), true
-		}
-		full := *n
-		full.Allocatable = n.Used
-		problem.Nodes[i] = &full
 	}
 }

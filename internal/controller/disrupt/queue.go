@@ -174,15 +174,6 @@ func (q *Queue) Awaited(claim string) bool {
 	return q.awaited[claim]
 }
 
-// await notes the replacements of a command.
-func (q *Queue) await(f *execution) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, name := range f.claims {
-		q.awaited[name] = true
-	}
-}
-
 // Start begins a command: its nodes are marked and its replacements launched when it returns; the rest goes on by itself. When it
 // returns an error, nothing was begun, or what was is being taken back.
 //
@@ -285,13 +276,15 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	created, err := q.Launcher.Replace(launching, o)
 	span.Fail(err)
 	span.End()
+	q.mu.Lock()
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
+		q.awaited[c.Claim] = true
 		if !c.Unsure {
 			q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 		}
 	}
-	q.await(f)
+	q.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("launching replacements: %w", err)
 	}

@@ -186,9 +186,7 @@ func (t *reporter) say(v *view, name, reason, message string) {
 }
 
 func (t *reporter) both(v *view, name, reason, message string) {
-	if n := v.nodes[name]; n != nil {
-		t.queue.tell(GoingNode(n), corev1.EventTypeNormal, reason, message)
-	}
+	t.queue.tell(GoingNode(v.nodes[name]), corev1.EventTypeNormal, reason, message)
 }
 
 // tell writes an event to a node and to its claim, as far as they are there.
