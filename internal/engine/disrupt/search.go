@@ -141,14 +141,14 @@ func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, launched in
 	if !s.allowed(nodes, Underutilized) {
 		return Reason{Code: BudgetUsed}
 	}
-	old, cost := total(nodes)
+	old, _ := total(nodes)
 	if r := s.unbalanced(nodes, old, old-price); r.Code != "" {
 		return r
 	}
 	if r := s.preferred(old - price); r.Code != "" {
 		return r
 	}
-	return s.notPaidBack(nodes, old-price, cost, launched)
+	return s.notPaidBack(nodes, old-price, launched)
 }
 
 func total(nodes []*nodeState) (price catalog.MicroUSD, cost int64) {
@@ -219,9 +219,12 @@ func (s *search) keep(nodes []*nodeState, cause Cause) {
 		Old: old, Saving: old - best, Certain: old - moved.Worst, Disruption: cost}
 	for _, n := range nodes {
 		move.Nodes = append(move.Nodes, n.src.Name)
+		n.gone = true
+		for cause := range n.pool.Allowed { // it counts against all
+			n.pool.Allowed[cause]--
+		}
 	}
 	slices.Sort(move.Nodes)
-	s.spend(nodes)
 	s.moves = append(s.moves, move)
 }
 

@@ -189,16 +189,6 @@ func (s *search) allowed(nodes []*nodeState, cause Cause) bool {
 	return true
 }
 
-// spend counts the nodes against all causes of their pools.
-func (s *search) spend(nodes []*nodeState) {
-	for _, n := range nodes {
-		for cause := range n.pool.Allowed {
-			n.pool.Allowed[cause]--
-		}
-		n.gone = true
-	}
-}
-
 // podName is how a reason names a pod of a class: by the first of the node's pods that is of it.
 func podName(nodes []*nodeState, class *cluster.Class) string {
 	first := ""
