@@ -81,8 +81,7 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 		case s.Err != nil:
 			t.other(pool, corev1.EventTypeWarning, events.DisruptionBlocked, "budget", s.Err.Error())
 		case held[name]:
-			t.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, "held",
-				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
+			t.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, "held", s.nothingLeft("nodes that could go stay"))
 		}
 	}
 	for _, p := range v.standing.Invalid {
