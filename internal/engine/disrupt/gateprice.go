@@ -17,7 +17,7 @@ func (s *search) priceTheGate() {
 	if s.p.Options.SpotToSpot {
 		return
 	}
-	nodes := slices.DeleteFunc(s.starts(byUsage), func(n *nodeState) bool {
+	nodes := slices.DeleteFunc(s.starts(), func(n *nodeState) bool {
 		return !n.spot() || n.reason.Code != NotCheaper || n.usage() > 1-promising
 	})
 	nodes = nodes[:min(len(nodes), mostTogether)]

@@ -27,10 +27,8 @@ type search struct {
 	// worked is what was worked before the search began.
 	worked    int64
 	spotMoved func() bool // spotPricesMoved, found once
-	// grew says that a set was grown; next is where the next decision begins, see Decision.Next.
-	grew   bool
-	next   int
-	scores []Score
+	next      int         // where the next decision begins, see Decision.Next
+	scores    []Score
 }
 
 // nodeState is a managed node in the course of a search.
