@@ -179,9 +179,6 @@ func (q *Queue) Awaited(claim string) bool {
 //
 // Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.
 func (q *Queue) Start(ctx context.Context, c Command) error {
-	if len(c.Nodes) == 0 {
-		return fmt.Errorf("disruption %q: no nodes", c.Why)
-	}
 	c.ID = cmp.Or(c.ID, story.NewID())
 	f := &execution{Command: c, all: slices.Clone(c.Nodes), moves: map[string]int{}}
 	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy}
@@ -298,7 +295,7 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 
 // apart reports whether each node of the command may go or stay by itself.
 func (f *execution) apart() bool {
-	return f.Cause == karpv1.DisruptionReasonEmpty && len(f.claims) == 0 && f.order.Replacements == 0
+	return f.Cause == karpv1.DisruptionReasonEmpty
 }
 
 // each calls do for all nodes or claims, so many at a time.

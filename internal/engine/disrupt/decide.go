@@ -37,7 +37,7 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 	anew := s.slack() > muchSlack
 	s.run(anew)
 	broken := s.isBroken()
-	if (anew || len(s.moves) > 0) && s.slackAfter() >= littleSlack {
+	if (anew || len(s.moves) > 0) && float64(s.spare()) >= littleSlack*float64(s.after()) {
 		other := newSearch(p, q.WhatIf(p.Cluster))
 		other.run(!anew)
 		broken = broken || other.isBroken()
