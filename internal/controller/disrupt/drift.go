@@ -207,7 +207,7 @@ func (l *Loop) startDrift(ctx context.Context, commands []Command) (started int,
 
 // rolling is the cluster with what is known of the nodes that are due.
 func (v *driftView) rolling(cl *pack.Problem) *disrupt.Problem {
-	v.shield(cl)
+	v.shield(cl, nil)
 	p := &disrupt.Problem{Cluster: cl, Pools: v.poolsOf()}
 	for _, n := range cl.Nodes {
 		if n.Claim != "" {

@@ -80,7 +80,7 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 	if l.without("waits") {
 		o.SmallSavingsWait = -1
 	}
-	v.shield(problem)
+	l.shielded = v.shield(problem, l.shielded)
 	return v
 }
 
@@ -124,14 +124,21 @@ func (l *Loop) consider(v *view, n *cluster.Node) disrupt.Node {
 	return disrupt.Node{Name: n.Name, Blocks: blocks, Soon: soon, LifetimeLeft: s.lifetimeLeft(v.now)}
 }
 
-// shield leaves nodes that go with no room for more pods, even for those that tolerate the taint.
-func (v *view) shield(problem *pack.Problem) {
+// shield leaves nodes that go with no room for more pods, even for those that tolerate the taint. Each becomes another one, which it
+// returns by what it was: given them, the next call makes the same of the same, so that the engine knows them again.
+func (v *view) shield(problem *pack.Problem, before map[*cluster.Node]*cluster.Node) map[*cluster.Node]*cluster.Node {
 	problem.Nodes = slices.Clone(problem.Nodes)
+	shielded := map[*cluster.Node]*cluster.Node{}
 	for i, n := range problem.Nodes {
-		if n.Leaving && !n.Deleting {
-			full := *n
-			full.Allocatable = n.Used
-			problem.Nodes[i] = &full
+		if !n.Leaving || n.Deleting {
+			continue
 		}
+		full := before[n]
+		if full == nil {
+			full = new(*n)
+			full.Allocatable = n.Used
+		}
+		shielded[n], problem.Nodes[i] = full, full
 	}
+	return shielded
 }

@@ -68,10 +68,11 @@ type Loop struct {
 	confirmation confirmation.Tracker
 	reporter     *reporter
 	drift        drift
-	seen         *cluster.Snapshot // that was decided on
-	restored     bool              // the breaker knows what a former leader knew
-	due          time.Time         // when to decide though nothing has changed
-	rest         time.Time         // until when not to
+	seen         *cluster.Snapshot               // that was decided on
+	shielded     map[*cluster.Node]*cluster.Node // see view.shield
+	restored     bool                            // the breaker knows what a former leader knew
+	due          time.Time                       // when to decide though nothing has changed
+	rest         time.Time                       // until when not to
 	found        atomic.Pointer[disrupt.Decision]
 }
 
