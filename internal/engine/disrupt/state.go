@@ -127,7 +127,7 @@ func (s *search) disruption(n *cluster.Node) int64 {
 
 func (s *search) podCost(pod *cluster.Pod) int64 {
 	deletion, priority := int32(0), int32(0)
-	if len(s.p.DeletionCosts) > 0 { // or the name need not be put together
+	if len(s.p.DeletionCosts) > 0 {
 		deletion = s.p.DeletionCosts[pod.PodRef.String()]
 	}
 	if pod.Class != nil {
