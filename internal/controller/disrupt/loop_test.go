@@ -248,10 +248,10 @@ func TestADecisionIsRepeatedWhileACommandIsUnderWay(t *testing.T) {
 		defer h.end()
 		g, other := h.instance("c1"), h.instance("c2")
 		h.bind("q", other.Node)
+		l := h.run()
 		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
 			t.Fatal(err)
 		}
-		l := h.run()
 		time.Sleep(youth + 2*safety)
 		if d := l.Found(); d == nil || !d.Repeated {
 			t.Errorf("the decision is made again though nothing has changed: %v", d)

@@ -85,6 +85,7 @@ func TestACommandThatHasRemovedANodeDoesNotSayThatNoneWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(mostAgain)
+		synctest.Wait()
 		if want := "its replacement " + launched.Name + " is being deleted"; why != want || h.marked(late) {
 			t.Errorf("%q, want %q; the node that is left is marked: %v", why, want, h.marked(late))
 		}
