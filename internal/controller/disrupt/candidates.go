@@ -81,8 +81,8 @@ func (c *Candidates) round(ctx context.Context) error {
 	writes := 0
 	for _, n := range snapshot.Nodes {
 		due := !c.Off && c.due(n)
-		come := awaitsTurn(n) && (c.Off || c.come(n, turns, now))
-		if n.Claim == "" || n.Deleting || n.Leaving || due == bearsCandidate(n) && !come {
+		come := bears(n, intake.TurnKey) && (c.Off || c.come(n, turns, now))
+		if n.Claim == "" || n.Deleting || n.Leaving || due == bears(n, CandidateTaint) && !come {
 			continue
 		}
 		c.next = now // somebody else may write meanwhile
@@ -90,14 +90,10 @@ func (c *Candidates) round(ctx context.Context) error {
 			break
 		}
 		err := c.Queue.editNode(ctx, c.Queue.Client, n.Name, func(node *corev1.Node) error {
-			without := slices.DeleteFunc(slices.Clone(node.Spec.Taints), isCandidate)
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == CandidateTaint || come && intake.IsTurnTaint(t) })
 			if due {
-				without = append(without, corev1.Taint{Key: CandidateTaint, Effect: corev1.TaintEffectPreferNoSchedule})
+				node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: CandidateTaint, Effect: corev1.TaintEffectPreferNoSchedule})
 			}
-			if come {
-				without = slices.DeleteFunc(without, intake.IsTurnTaint)
-			}
-			node.Spec.Taints = without
 			return nil
 		})
 		if client.IgnoreNotFound(err) != nil {
@@ -134,8 +130,7 @@ func (c *Candidates) due(n *cluster.Node) bool {
 	return moves || drifted(c.State.Claim(n.Claim))
 }
 
-func bearsCandidate(n *cluster.Node) bool {
-	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == CandidateTaint })
+// bears reports whether a node has a taint of a key.
+func bears(n *cluster.Node, key string) bool {
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == key })
 }
-
-func isCandidate(t corev1.Taint) bool { return t.Key == CandidateTaint }

@@ -62,7 +62,7 @@ func TestNodesThatAreDueToGoAskToBeAvoided(t *testing.T) {
 				time.Sleep(tc.after)
 				synctest.Wait()
 				taints := h.node("node-c").Spec.Taints
-				if got := slices.ContainsFunc(taints, isCandidate); got != tc.want || !slices.Contains(taints, own) {
+				if got := slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == CandidateTaint }); got != tc.want || !slices.Contains(taints, own) {
 					t.Errorf("its taints are %v, want the one of candidates: %v", taints, tc.want)
 				}
 			})
@@ -85,7 +85,7 @@ func TestTheTaintOfCandidatesIsTakenOff(t *testing.T) {
 		for want := 3 * candidateWrites; want > 0; want -= candidateWrites {
 			left := 0
 			for _, n := range h.cache.Snapshot().Nodes {
-				if bearsCandidate(n) {
+				if bears(n, CandidateTaint) {
 					left++
 				}
 			}

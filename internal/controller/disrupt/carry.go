@@ -29,11 +29,14 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 		err := q.undo(ctx, f)
 		return look, err == nil, err
 	}
-	ready, err := q.replaced(ctx, f)
-	if err != nil || f.failed != "" {
+	ready, lost, err := q.replaced(ctx, f)
+	switch {
+	case err != nil:
 		return 0, false, err
-	}
-	if !ready {
+	case lost != "":
+		f.giveUp(lost)
+		return 0, false, nil
+	case !ready:
 		return look, false, nil
 	}
 	q.replacementsReady(ctx, f)
@@ -59,8 +62,8 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 			return 0, false, nil
 		}
 	}
-	if why := q.placesLost(f); why != "" && len(f.Nodes) == len(f.all) && !f.going {
-		f.failed = why + "; " + noneGone
+	if why := q.placesLost(f); f.untouched() && why != "" {
+		f.giveUp(why)
 		return 0, false, nil
 	}
 	errs := each(q, f.Nodes, func(g Going) error { return q.remove(ctx, f, g) })
@@ -74,30 +77,24 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 	return look, len(left) == 0, errors.Join(errs...)
 }
 
-// replaced reports whether all replacements are ready. One that will never be makes the command fail.
-func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
-	ready := true
+// replaced reports whether all replacements are ready, or how one was lost that will never be.
+func (q *Queue) replaced(ctx context.Context, f *execution) (ready bool, lost string, err error) {
+	ready = true
 	for _, name := range f.claims {
 		claim, err := q.claim(ctx, name)
-		if err != nil {
-			return false, err
-		}
-		if claim == nil {
-			f.failed = fmt.Sprintf("its replacement %s is gone; %s", name, noneGone)
-			return false, nil
-		}
-		if !claim.DeletionTimestamp.IsZero() {
-			f.failed = fmt.Sprintf("its replacement %s is being deleted%s; %s", name, because(claim), noneGone)
-			return false, nil
-		}
-		if claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized) {
+		switch {
+		case err != nil:
+			return false, "", err
+		case claim == nil:
+			return false, fmt.Sprintf("its replacement %s is gone", name), nil
+		case !claim.DeletionTimestamp.IsZero():
+			return false, fmt.Sprintf("its replacement %s is being deleted%s", name, because(claim)), nil
+		case claim.StatusConditions().IsTrue(karpv1.ConditionTypeInitialized):
 			continue
+		case q.Clock.Since(f.order.Begun) >= patience:
+			return false, fmt.Sprintf("its replacement %s is not initialized after %s%s", name, patience, because(claim)), nil
 		}
 		ready = false
-		if q.Clock.Since(f.order.Begun) >= patience {
-			f.failed = fmt.Sprintf("its replacement %s is not initialized after %s%s; %s", name, patience, because(claim), noneGone)
-			return false, nil
-		}
 	}
 	if !ready && !f.told {
 		f.told = true
@@ -105,11 +102,19 @@ func (q *Queue) replaced(ctx context.Context, f *execution) (bool, error) {
 			q.tell(g, corev1.EventTypeNormal, events.DisruptionWaitingReadiness, "waiting for "+strings.Join(f.claims, ", ")+" to be initialized")
 		}
 	}
-	return ready, nil
+	return ready, "", nil
 }
 
-// noneGone is said where a command is given up before its first node was removed.
-const noneGone = "no node was removed"
+// giveUp has a command taken back, and what is said of it tell where none of its nodes has gone.
+func (f *execution) giveUp(why string) {
+	if f.untouched() {
+		why += "; no node was removed"
+	}
+	f.failed = why
+}
+
+// untouched reports whether the removal of none of the nodes has begun.
+func (f *execution) untouched() bool { return !f.going && len(f.Nodes) == len(f.all) }
 
 // claim reads a claim, from the API when the cache does not have it (yet); nil when there is none.
 func (q *Queue) claim(ctx context.Context, name string) (*karpv1.NodeClaim, error) {
@@ -157,7 +162,7 @@ func (q *Queue) lookAgain(ctx context.Context, f *execution, g Going) (string, e
 	}
 	now := q.Clock.Now()
 	waived := false
-	if f.Eventual {
+	if f.Cause == karpv1.DisruptionReasonDrifted { // see subject.eventual
 		claim, err := q.claim(ctx, g.Claim)
 		if err != nil {
 			return "", err

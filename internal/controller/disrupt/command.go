@@ -38,13 +38,8 @@ type Command struct {
 	Hold time.Duration
 	// Filled are the claims of nodes that are kept and held because pods are moved to them.
 	Filled []string
-	// Policy is the consolidation policy that decided, and Kind the consolidation_type of the metrics; both are empty when
-	// it is not consolidation.
+	// Policy is the consolidation policy that decided; empty when it is not consolidation.
 	Policy karpv1.ConsolidationPolicy
-	Kind   string
-	// Eventual commands are carried out even if pods ask not to be disrupted or can't be evicted now, on nodes whose claim
-	// has a terminationGracePeriod.
-	Eventual bool
 }
 
 // Going is a node that goes.
@@ -65,6 +60,19 @@ func (c *Command) decision() string {
 	return "delete"
 }
 
+// kind is what upstream's metrics call the way in which it was found (consolidation_type); empty when it is not consolidation.
+func (c *Command) kind() string {
+	switch {
+	case c.Cause == karpv1.DisruptionReasonEmpty:
+		return "empty"
+	case c.Cause != karpv1.DisruptionReasonUnderutilized:
+		return ""
+	case len(c.Nodes) > 1:
+		return "multi"
+	}
+	return "single"
+}
+
 // String is the command in one line: how many nodes go, which, and what comes for them.
 func (c *Command) String() string {
 	var b strings.Builder
@@ -77,9 +85,8 @@ func (c *Command) String() string {
 		fmt.Fprintf(&b, " %s (%s %s)", g.Node, cmp.Or(g.InstanceType, "unknown type"), cmp.Or(g.CapacityType, "unknown capacity type"))
 	}
 	for i := range c.NewNodes {
-		if n := &c.NewNodes[i]; len(n.Types) > 0 {
-			fmt.Fprintf(&b, ", by %s %s", n.Types[0].Name, n.Types[0].CapacityType)
-		}
+		first := &c.NewNodes[i].Types[0]
+		fmt.Fprintf(&b, ", by %s %s", first.Name, first.CapacityType)
 	}
 	if c.Saving > 0 {
 		fmt.Fprintf(&b, ", saves %s/h", c.Currency.Amount(c.Saving))

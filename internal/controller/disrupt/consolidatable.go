@@ -41,18 +41,14 @@ func consolidatableAt(claim *karpv1.NodeClaim, pool *karpv1.NodePool, lastPodEve
 	if after.IsNever() || pool.IsStatic() || !initialized {
 		return time.Time{}, false
 	}
-	event := latest(lastPodEvent, claim.Status.LastPodEventTime.Time)
+	event := claim.Status.LastPodEventTime.Time
+	if lastPodEvent.After(event) {
+		event = lastPodEvent
+	}
 	if event.Before(begun) {
 		return begun.Add(max(*after.Duration, youth)), true
 	}
 	return event.Add(max(*after.Duration, quiet)), true
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // ClaimState is the part of the cache that Consolidatable reads.

@@ -113,19 +113,17 @@ type driftView struct {
 	held   heldUp
 }
 
-// budget is how many drifted nodes of a pool may go now; bound is false where nothing limits that.
-func (v *driftView) budget(pool string) (left int, bound bool) {
-	if s := v.spending[pool]; s != nil {
-		left, bound = s.Left[karpv1.DisruptionReasonDrifted]
-	}
-	return left, bound
+// allowed reports whether the budgets of a pool let a drifted node go now.
+func (v *driftView) allowed(pool string) bool {
+	left, bound := v.spending[pool].Left[karpv1.DisruptionReasonDrifted]
+	return !bound || left > 0
 }
 
 // lookAtDrift finds what drifted, and says what stands against letting it go.
 func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 	v := &driftView{view: *newView(l.State, l.Queue, snapshot, l.Clock.Now()), blocks: map[string][]disrupt.Reason{}, held: heldUp{nodes: map[string]string{}, pools: map[string]string{}}}
 	l.drift.reporter.forget()
-	eligible, short := 0, map[string]bool{}
+	eligible := 0
 	l.drift.mu.Lock()
 	defer l.drift.mu.Unlock()
 	l.drift.backoff.forget(v.now)
@@ -144,10 +142,10 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 		}
 		since := claim.StatusConditions().Get(karpv1.ConditionTypeDrifted).LastTransitionTime.Time
 		v.due = append(v.due, candidate{Going: GoingNode(n), since: since, static: s.pool != nil && s.pool.IsStatic()})
-		switch left, bound := v.budget(n.Pool); {
+		switch {
 		case len(blocks) == 0:
-			if eligible++; bound && left == 0 {
-				short[n.Pool] = true
+			if eligible++; !v.allowed(n.Pool) {
+				l.poolWaits(v, s.pool, "budget", v.spending[n.Pool].nothingLeft("drifted nodes wait"))
 			}
 		case !slices.Contains([]disrupt.Code{disrupt.Deleting, disrupt.InProgress, disrupt.Nominated}, blocks[0].Code):
 			l.nodeStays(v, n.Name, blocks[0]) // the others end by themselves within moments and are no news
@@ -155,13 +153,6 @@ func (l *Loop) lookAtDrift(snapshot *cluster.Snapshot) *driftView {
 	}
 	l.drift.backoff.order(v.due)
 	l.Metrics.Disruption.Eligible.WithLabelValues("drifted").Set(float64(eligible))
-	for name := range short {
-		if s, pool := v.spending[name], v.pools[name]; s.Err != nil {
-			l.poolWaits(v, pool, "budget", s.Err.Error())
-		} else {
-			l.poolWaits(v, pool, "budget", fmt.Sprintf("drifted nodes wait: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
-		}
-	}
 	return v
 }
 
@@ -180,10 +171,7 @@ func (l *Loop) poolWaits(v *driftView, pool *karpv1.NodePool, gist, text string)
 }
 
 // may reports whether nothing that is known before places are looked for stands against a node.
-func (v *driftView) may(c candidate) bool {
-	left, bound := v.budget(c.Pool)
-	return len(v.blocks[c.Node]) == 0 && (!bound || left > 0)
-}
+func (v *driftView) may(c candidate) bool { return len(v.blocks[c.Node]) == 0 && v.allowed(c.Pool) }
 
 // replace finds places for the pods of what is due and starts the commands; it returns how many.
 func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err error) {
@@ -202,8 +190,7 @@ func (l *Loop) replace(ctx context.Context, v *driftView) (started int, err erro
 	if len(moves) > 0 {
 		moves = l.sound("drift", decision, moves, verify.Replace(v.problem, disrupt.Drifted, due, decision))
 	}
-	begun := commands(moves, &v.view)
-	l.Record.of(v.problem, disrupt.Drifted, due, decision, moves, begun)
+	begun := l.commands(&v.view, disrupt.Drifted, due, decision, moves)
 	for _, k := range decision.Kept {
 		if r := k.Reasons[len(k.Reasons)-1]; slices.Contains([]disrupt.Code{disrupt.PodHasNoPlace, disrupt.NoAddresses, disrupt.OthersFollow, disrupt.NotLookedAt, disrupt.Other}, r.Code) {
 			l.nodeStays(v, k.Node, r)

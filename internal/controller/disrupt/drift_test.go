@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -410,6 +411,43 @@ func TestADecisionOnDriftThatFailsItsCheckIsCounted(t *testing.T) {
 		wrong := &disrupt.Decision{Moves: []disrupt.Move{{Cause: disrupt.Drifted, Nodes: []string{"nobody"}}}}
 		if moves := d.sound("drift", wrong, wrong.Moves, verify.Replace(p, disrupt.Drifted, []string{"nobody"}, wrong)); len(moves) > 0 || testutil.ToFloat64(h.Metrics.Disruption.Violations) == 0 {
 			t.Errorf("%d moves are carried out, and %v are counted", len(moves), testutil.ToFloat64(h.Metrics.Disruption.Violations))
+		}
+	})
+}
+
+func TestMovesThatACheckBlamesAreNotCarriedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		d := h.drift()
+		d.Metrics = h.Metrics
+		of := func(node, pod string) disrupt.Move {
+			pods := []cluster.PodRef{{Namespace: "default", Name: pod}}
+			return disrupt.Move{Nodes: []string{node}, NewNodes: []plan.NewNode{{Pods: pods}}, Placements: []plan.Placement{{Node: "for-" + node, Pods: pods}}}
+		}
+		decision := &disrupt.Decision{Moves: []disrupt.Move{of("ip-1", "web-1"), of("ip-10", "web-10")}}
+		for _, tt := range []struct {
+			name  string
+			wrong verify.Violation
+			kept  []string
+		}{
+			{"a node that goes", verify.Violation{Rule: "node", Where: "ip-1", Detail: "is being deleted already"}, []string{"ip-10"}},
+			{"what a move says of its price", verify.Violation{Rule: "price", Where: "[ip-10]", Detail: "may cost more"}, []string{"ip-1"}},
+			{"a node that takes pods", verify.Violation{Rule: "node", Where: "for-ip-1", Detail: "goes, and takes pods"}, []string{"ip-10"}},
+			{"a pod on a new node", verify.Violation{Rule: "taints", Where: "new node 2", Detail: "default/web-10 does not tolerate a taint"}, []string{"ip-1"}},
+			{"a new node of nobody's", verify.Violation{Rule: "resources", Where: "new node 2", Detail: "pods ask for 2 cpu, there is room for 1"}, nil},
+			{"a pool's budget", verify.Violation{Rule: "budget", Where: "shop", Detail: "2 nodes go, 1 may for Underutilized"}, nil},
+			{"a pool's limit", verify.Violation{Rule: "limits", Where: "pool shop", Detail: "20 of cpu, the limit is 10"}, nil},
+			{"addresses", verify.Violation{Rule: "addresses", Where: "zone a", Detail: "the instances take 2 addresses more than subnet-1 has"}, nil},
+			{"the bill", verify.Violation{Rule: "price", Where: "decision", Detail: "the nodes cost $1"}, nil},
+		} {
+			var kept []string
+			for _, m := range d.sound("drift", decision, decision.Moves, []verify.Violation{tt.wrong}) {
+				kept = append(kept, m.Nodes...)
+			}
+			if !slices.Equal(kept, tt.kept) {
+				t.Errorf("%s: the moves of %v are carried out, want %v", tt.name, kept, tt.kept)
+			}
 		}
 	})
 }

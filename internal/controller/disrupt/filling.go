@@ -64,7 +64,3 @@ func (c *Candidates) come(n *cluster.Node, others turns, now time.Time) bool {
 	}
 	return !others.existing && !slices.ContainsFunc(others.coming, func(t turn) bool { return t.command == mine.command && t.number < mine.number })
 }
-
-func awaitsTurn(n *cluster.Node) bool {
-	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == intake.TurnKey })
-}

@@ -68,15 +68,16 @@ func (l *Loop) gather(ctx context.Context, snapshot *cluster.Snapshot) *view {
 		}
 	}
 	l.survival.see(problem.Nodes, l.Queue.Awaited, v.now)
-	v.problem.Options.SavingsHorizon, v.problem.Options.Survival = l.survival.horizon, l.survival.curve
+	o := &v.problem.Options
+	o.SavingsHorizon, o.Survival = l.survival.horizon, l.survival.curve
 	if l.without("survival") {
-		v.problem.Options.Survival = nil
+		o.Survival = nil
 	}
 	if l.without("horizon") {
-		v.problem.Options.SavingsHorizon = mostHorizon
+		o.SavingsHorizon = mostHorizon
 	}
 	if l.without("waits") {
-		v.problem.Options.SmallSavingsWait = -1
+		o.SmallSavingsWait = -1
 	}
 	return v
 }

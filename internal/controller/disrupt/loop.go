@@ -58,8 +58,10 @@ type Loop struct {
 	Decided func(*disrupt.Decision)
 	// Without are mechanisms to do without, of Mechanisms.
 	Without map[string]bool
-	// Record, if set, is told of each decision of which something is begun.
-	Record Recorded
+	// Record, if set, is told of each decision of which something is begun: what was asked, what was decided, which of its moves are
+	// begun, and by which commands. Cause and due are those of disrupt.Replace; the cause is empty where disrupt.Decide was asked.
+	// Nothing of it changes any more.
+	Record func(p *disrupt.Problem, cause disrupt.Cause, due []string, d *disrupt.Decision, begun []disrupt.Move, ids []string)
 
 	survival     survival
 	engine       disrupt.Engine
@@ -188,10 +190,8 @@ func (l *Loop) act(ctx context.Context, v *view, d *disrupt.Decision) error {
 	if len(confirmed) == 0 {
 		return nil
 	}
-	begun := commands(confirmed, v)
-	l.Record.of(v.problem, "", nil, d, confirmed, begun)
 	l.due, l.Options.Start = now, 0
-	return l.start(ctx, v, confirmed, begun)
+	return l.start(ctx, v, confirmed, l.commands(v, "", nil, d, confirmed))
 }
 
 // stood is the decision with when it was made, and for how long its moves have stood.
@@ -223,9 +223,6 @@ func (l *Loop) governed(moves []disrupt.Move, now time.Time) []disrupt.Move {
 // start begins the commands of moves.
 func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, commands []Command) error {
 	for i := range moves {
-		if m := &moves[i]; len(m.NewNodes) > 0 && m.Cause == disrupt.Underutilized {
-			commands[i].Hold = min(2*l.Options.Payback(m), longestHold)
-		}
 		l.confirmation.Forget(moves[i].Nodes)
 	}
 	refused, err := l.Queue.startAll(ctx, "disruption", commands, func(i int) {
@@ -237,7 +234,7 @@ func (l *Loop) start(ctx context.Context, v *view, moves []disrupt.Move, command
 	})
 	for i, why := range refused {
 		if why != nil {
-			l.reporter.rejected(v, commands[i].Nodes[0].Node, commands[i].Kind, why.Error())
+			l.reporter.rejected(v, commands[i].Nodes[0].Node, commands[i].kind(), why.Error())
 		}
 	}
 	return err

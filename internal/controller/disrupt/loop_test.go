@@ -241,6 +241,24 @@ func TestABudgetBoundsHowManyGoAtATime(t *testing.T) {
 	})
 }
 
+// While a command waits for its replacement, which takes minutes, an unchanged cluster is not decided on anew.
+func TestADecisionIsRepeatedWhileACommandIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		g, other := h.instance("c1"), h.instance("c2")
+		h.bind("q", other.Node)
+		l := h.run()
+		if err := h.Start(t.Context(), h.replace(g, h.bind("p", g.Node))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(youth + 2*safety)
+		if d := l.Found(); d == nil || !d.Repeated {
+			t.Errorf("the decision is made again though nothing has changed: %v", d)
+		}
+	})
+}
+
 func TestStartsOfSetsHaveTheirTurn(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {

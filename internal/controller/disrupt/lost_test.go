@@ -2,11 +2,13 @@ package disrupt
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -52,6 +54,42 @@ func TestACommandIsTakenBackWhenItsPlacesAreLost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestACommandThatHasRemovedANodeDoesNotSayThatNoneWas: the deletion of another one fails until its replacement is lost.
+func TestACommandThatHasRemovedANodeDoesNotSayThatNoneWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestCluster(t)
+		defer h.end()
+		g, late := h.instance("c1"), h.instance("c2")
+		c := h.replace(g, h.bind("p", g.Node), h.bind("p2", late.Node))
+		c.Nodes = append(c.Nodes, late)
+		h.failBy(func(verb string, o client.Object) error {
+			if verb == "delete" && o.GetName() == "c2" {
+				return errors.New("the API is busy")
+			}
+			return nil
+		})
+		why := ""
+		h.Finished = func(_ Command, failed string) { why = failed }
+		if err := h.Start(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		launched := h.replacements()[0]
+		h.initialize(&launched)
+		time.Sleep(Settle + look)
+		if !h.deleting("c1") || h.deleting("c2") {
+			t.Fatal("want one of the nodes to go, and the other to be left")
+		}
+		if err := h.api.Delete(t.Context(), &launched); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(mostAgain)
+		synctest.Wait()
+		if want := "its replacement " + launched.Name + " is being deleted"; why != want || h.marked(late) {
+			t.Errorf("%q, want %q; the node that is left is marked: %v", why, want, h.marked(late))
+		}
+	})
 }
 
 // TestWhatAFormerLeaderDecidedLongAgoIsTakenBack: others have filled its replacements since, and budgets may forbid it now.

@@ -28,8 +28,6 @@ type order struct {
 	Begun        time.Time                  `json:"begun"`
 	Replacements int                        `json:"replacements,omitempty"`
 	Policy       karpv1.ConsolidationPolicy `json:"policy,omitempty"`
-	Kind         string                     `json:"kind,omitempty"`
-	Eventual     bool                       `json:"eventual,omitempty"`
 	// Traceparent is the span below which the rest of the command is recorded; empty while traces are off.
 	Traceparent string `json:"traceparent,omitempty"`
 	// ForeignTaint: somebody else had put the taint on the node before. It stays when the mark is taken back.

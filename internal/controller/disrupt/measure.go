@@ -3,6 +3,8 @@ package disrupt
 import (
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
@@ -34,22 +36,19 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 	if d.Stats.NotLookedAt > 0 {
 		m.Timeouts.WithLabelValues("single").Inc()
 	}
-	kept, blocked := map[string]int{}, map[string]float64{}
+	kept, dollars := map[string]float64{}, map[string]float64{} // by the first reason
 	for i := range d.Kept {
 		code := string(d.Kept[i].Reasons[0].Code)
 		kept[code]++
-		blocked[code] += float64(d.Kept[i].Saves) / 1e6
+		dollars[code] += float64(d.Kept[i].Saves) / 1e6
 	}
-	l.Metrics.Replace(m.Kept, func(set func(float64, ...string)) {
-		for code, n := range kept {
-			set(float64(n), code)
-		}
-	})
-	l.Metrics.Replace(m.Blocked, func(set func(float64, ...string)) {
-		for code, dollars := range blocked {
-			set(dollars, code)
-		}
-	})
+	for gauge, values := range map[*prometheus.GaugeVec]map[string]float64{m.Kept: kept, m.Blocked: dollars} {
+		l.Metrics.Replace(gauge, func(set func(float64, ...string)) {
+			for code, x := range values {
+				set(x, code)
+			}
+		})
+	}
 	l.Metrics.Replace(m.Consuming, func(set func(float64, ...string)) {
 		for pool, s := range v.spending {
 			for _, reason := range reasons {
@@ -69,14 +68,15 @@ func (l *Loop) measure(v *view, d *disrupt.Decision) {
 // begun counts a command.
 func (q *Queue) begun(f *execution) {
 	m := &q.Metrics.Disruption
-	reason := strings.ToLower(string(f.Cause))
-	m.Decisions.WithLabelValues(f.decision(), reason, f.Kind).Inc()
+	whole, reason := f.whole(), strings.ToLower(string(f.Cause))
+	kind := whole.kind()
+	m.Decisions.WithLabelValues(f.decision(), reason, kind).Inc()
 	pools := map[string]bool{}
 	for _, g := range f.Nodes {
 		pools[g.Pool] = true
 	}
 	for pool := range pools {
-		m.DecisionsByPool.WithLabelValues(f.decision(), reason, f.Kind, pool).Inc()
+		m.DecisionsByPool.WithLabelValues(f.decision(), reason, kind, pool).Inc()
 		if f.Policy != "" {
 			m.Moves.WithLabelValues(f.decision(), pool, string(f.Policy)).Inc()
 		}

@@ -99,8 +99,14 @@ type execution struct {
 	span *trace.Span // of its begin; nil where that is another process's
 }
 
-// UnderWay are the commands that have been begun and are not over, the oldest first: their ID, their cause, all nodes that they began
-// with, what comes in their place, and why.
+// whole is the command with all nodes that it began with.
+func (f *execution) whole() Command {
+	c := f.Command
+	c.Nodes = f.all
+	return c
+}
+
+// UnderWay are the commands that have been begun and are not over, the oldest first, each with all nodes that it began with.
 func (q *Queue) UnderWay() []Command {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +115,7 @@ func (q *Queue) UnderWay() []Command {
 	})
 	var out []Command
 	for _, x := range slices.Compact(byAge) { // each is there once for each of its nodes
-		out = append(out, Command{ID: x.ID, Cause: x.Cause, Nodes: x.all, NewNodes: x.NewNodes, Placements: x.Placements, Why: x.Why, Saving: x.Saving, Currency: x.Currency})
+		out = append(out, x.whole())
 	}
 	return out
 }
@@ -168,26 +174,14 @@ func (q *Queue) Awaited(claim string) bool {
 	return q.awaited[claim]
 }
 
-// await notes the replacements of a command.
-func (q *Queue) await(f *execution) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, name := range f.claims {
-		q.awaited[name] = true
-	}
-}
-
 // Start begins a command: its nodes are marked and its replacements launched when it returns; the rest goes on by itself. When it
 // returns an error, nothing was begun, or what was is being taken back.
 //
 // Errors: ErrNotRunning, ErrBusy, a *apply.RefusedError, those of the API.
 func (q *Queue) Start(ctx context.Context, c Command) error {
-	if len(c.Nodes) == 0 {
-		return fmt.Errorf("disruption %q: no nodes", c.Why)
-	}
 	c.ID = cmp.Or(c.ID, story.NewID())
 	f := &execution{Command: c, all: slices.Clone(c.Nodes), moves: map[string]int{}}
-	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy, Kind: c.Kind, Eventual: c.Eventual}
+	f.order = order{Begun: q.Clock.Now().UTC(), Replacements: len(c.NewNodes), Policy: c.Policy}
 	if err := q.admit(f); err != nil {
 		return err
 	}
@@ -279,13 +273,15 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 	created, err := q.Launcher.Replace(launching, o)
 	span.Fail(err)
 	span.End()
+	q.mu.Lock()
 	for _, c := range created {
 		f.claims = append(f.claims, c.Claim)
+		q.awaited[c.Claim] = true
 		if !c.Unsure {
 			q.Metrics.NodeClaimsCreated.WithLabelValues(strings.ToLower(string(f.Cause)), c.Pool, fmt.Sprint(c.Relaxed)).Inc()
 		}
 	}
-	q.await(f)
+	q.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("launching replacements: %w", err)
 	}
@@ -299,7 +295,7 @@ func (q *Queue) begin(ctx context.Context, f *execution) error {
 
 // apart reports whether each node of the command may go or stay by itself.
 func (f *execution) apart() bool {
-	return f.Cause == karpv1.DisruptionReasonEmpty && len(f.claims) == 0 && f.order.Replacements == 0
+	return f.Cause == karpv1.DisruptionReasonEmpty
 }
 
 // each calls do for all nodes or claims, so many at a time.
@@ -325,9 +321,7 @@ func (q *Queue) finish(f *execution) {
 	}
 	q.mu.Unlock()
 	if q.Finished != nil && !f.moot {
-		c := f.Command
-		c.Nodes = f.all
-		q.Finished(c, f.failed)
+		q.Finished(f.whole(), f.failed)
 	}
 }
 

@@ -81,8 +81,7 @@ func (t *reporter) about(v *view, d *disrupt.Decision) {
 		case s.Err != nil:
 			t.other(pool, corev1.EventTypeWarning, events.DisruptionBlocked, "budget", s.Err.Error())
 		case held[name]:
-			t.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, "held",
-				fmt.Sprintf("nodes that could go stay: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", s.Used, s.Nodes))
+			t.other(pool, corev1.EventTypeNormal, events.DisruptionBlocked, "held", s.nothingLeft("nodes that could go stay"))
 		}
 	}
 	for _, p := range v.standing.Invalid {
@@ -186,9 +185,7 @@ func (t *reporter) say(v *view, name, reason, message string) {
 }
 
 func (t *reporter) both(v *view, name, reason, message string) {
-	if n := v.nodes[name]; n != nil {
-		t.queue.tell(GoingNode(n), corev1.EventTypeNormal, reason, message)
-	}
+	t.queue.tell(GoingNode(v.nodes[name]), corev1.EventTypeNormal, reason, message)
 }
 
 // tell writes an event to a node and to its claim, as far as they are there.

@@ -60,7 +60,7 @@ func (q *Queue) adopt(found map[string]*execution, node *corev1.Node, claim *kar
 	if f == nil {
 		o.ForeignTaint = false // it is read from each node again
 		f = &execution{order: o, moves: map[string]int{}, Command: Command{
-			ID: id, Cause: karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation]), Policy: o.Policy, Kind: o.Kind, Eventual: o.Eventual,
+			ID: id, Cause: karpv1.DisruptionReason(node.Annotations[intake.DisruptingAnnotation]), Policy: o.Policy,
 			Why: "taken over from a former leader",
 		}}
 		found[id] = f

@@ -6,47 +6,24 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/story"
 )
 
-// objectName is an object as a log line has it.
-type objectName struct {
-	Name string `json:"name"`
-}
-
-// goingNode is a node that goes as a log line has it.
-type goingNode struct {
-	Node         objectName `json:"Node"`
-	NodeClaim    objectName `json:"NodeClaim"`
-	CapacityType string     `json:"capacity-type"`
-	InstanceType string     `json:"instance-type"`
-}
-
-// comingNode is a replacement as a log line has it. Its NodeClaim has no name yet.
-type comingNode struct {
-	NodePool      objectName `json:"NodePool"`
-	CapacityType  string     `json:"capacity-type,omitempty"`
-	InstanceTypes string     `json:"instance-types"`
-}
-
 // typesSaid is how many instance types of a replacement a log line names.
 const typesSaid = 5
 
-// line is what the line on the begin of a command says, under the keys that log pipelines know.
+// line is what the line on the begin of a command says, under the keys that log pipelines know. A replacement's NodeClaim has no name yet.
 func (f *execution) line() []any {
-	going, coming, pods := []goingNode{}, []comingNode{}, 0
+	named := func(name string) map[string]string { return map[string]string{"name": name} }
+	going, coming, pods := []map[string]any{}, []map[string]any{}, 0
 	for i := range f.Placements {
 		pods += len(f.Placements[i].Pods)
 	}
 	for _, g := range f.Nodes {
-		going = append(going, goingNode{Node: objectName{g.Node}, NodeClaim: objectName{g.Claim}, CapacityType: g.CapacityType, InstanceType: g.InstanceType})
+		going = append(going, map[string]any{"Node": named(g.Node), "NodeClaim": named(g.Claim), "capacity-type": g.CapacityType, "instance-type": g.InstanceType})
 	}
 	for i := range f.NewNodes {
 		n := &f.NewNodes[i]
 		pods += len(n.Pods)
 		types := story.List(len(n.Types), typesSaid, func(i int) string { return n.Types[i].Name })
-		capacityType := ""
-		if len(n.Types) > 0 {
-			capacityType = n.Types[0].CapacityType
-		}
-		coming = append(coming, comingNode{NodePool: objectName{n.Pool}, CapacityType: capacityType, InstanceTypes: types})
+		coming = append(coming, map[string]any{"NodePool": named(n.Pool), "capacity-type": n.Types[0].CapacityType, "instance-types": types})
 	}
 	return []any{
 		"command-id", f.ID, "reason", strings.ToLower(string(f.Cause)), "decision", f.decision(), "disrupted-node-count", len(going),

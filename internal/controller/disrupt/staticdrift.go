@@ -41,7 +41,7 @@ func (l *Loop) replaceStatic(ctx context.Context, v *driftView) (started int, er
 
 // replaceOf is replaceStatic for the first nodes of a pool that may go.
 func (l *Loop) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePool, first []candidate) (int, error) {
-	if left, bound := v.budget(pool.Name); bound {
+	if left, bound := v.spending[pool.Name].Left[karpv1.DisruptionReasonDrifted]; bound {
 		first = first[:min(len(first), left)]
 	}
 	all, staying := countOf(pool, v.snapshot)
@@ -69,7 +69,7 @@ func (l *Loop) replaceOf(ctx context.Context, v *driftView, pool *karpv1.NodePoo
 	for i, c := range first[:min(len(first), len(bare))] {
 		commands = append(commands, Command{
 			Cause: karpv1.DisruptionReasonDrifted, Nodes: []Going{c.Going}, NewNodes: bare[i : i+1 : i+1], Pools: []*cluster.Pool{offered},
-			Why: "its static pool keeps its number of nodes", Eventual: true,
+			Why: "its static pool keeps its number of nodes",
 		})
 	}
 	return l.startDrift(ctx, commands)

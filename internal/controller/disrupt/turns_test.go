@@ -36,21 +36,19 @@ func TestOnlyMovesThatBeginAreHeldAgainstTheNext(t *testing.T) {
 		})
 		l := &Loop{Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l.Queue)
-		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{}}, nodes: map[string]*cluster.Node{}}
-		for _, n := range v.snapshot.Nodes {
-			v.nodes[n.Name] = n
-		}
+		v := newView(h.cache, h.Queue, h.cache.Snapshot(), h.Clock.Now())
+		v.problem = &disrupt.Problem{Cluster: &pack.Problem{}}
 		move := disrupt.Move{Cause: disrupt.Underutilized, Nodes: []string{g.Node}, Saving: 5}
 		if err := h.api.Delete(t.Context(), h.node(g.Node)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}, commands([]disrupt.Move{move}, v)); err != nil || len(l.Breaker.moves) != 0 {
+		if err := l.start(t.Context(), v, []disrupt.Move{move}, l.commands(v, "", nil, nil, []disrupt.Move{move})); err != nil || len(l.Breaker.moves) != 0 {
 			t.Errorf("a move of a node that has gone is no failure, and not noted: %v, %v", l.Breaker.moves, err)
 		}
 		there := h.instance("c2")
 		move.Nodes = []string{there.Node}
-		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pods: v.nodes[g.Node].Pods}
-		if err := l.start(t.Context(), v, []disrupt.Move{move}, commands([]disrupt.Move{move}, v)); err != nil || len(l.Breaker.moves) != 1 {
+		v.nodes[there.Node] = &cluster.Node{Name: there.Node, Claim: there.Claim, Pool: there.Pool, Pods: v.nodes[g.Node].Pods}
+		if err := l.start(t.Context(), v, []disrupt.Move{move}, l.commands(v, "", nil, nil, []disrupt.Move{move})); err != nil || len(l.Breaker.moves) != 1 {
 			t.Errorf("a move that began is not noted: %v, %v", l.Breaker.moves, err)
 		}
 		h.end()
@@ -62,7 +60,7 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTestCluster(t)
 		begun := time.Now()
-		l := &Loop{Options: disrupt.Options{NodePrice: 10}, Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
+		l := &Loop{Queue: h.Queue, State: h.cache, Metrics: h.Metrics, Log: h.Log, Clock: clock.RealClock{}}
 		l.reporter = newReporter(l.Queue)
 		owned := func(p *corev1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "a", UID: types.UID(p.Name), Controller: new(true)}}
@@ -70,10 +68,8 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 		quick, slow := h.instance("c1"), h.instance("c2")
 		h.bind("a", quick.Node, owned)
 		pods := h.bind("b", slow.Node, owned)
-		v := &view{snapshot: h.cache.Snapshot(), problem: &disrupt.Problem{Cluster: &pack.Problem{Pools: h.replace(slow).Pools}}, nodes: map[string]*cluster.Node{}}
-		for _, n := range v.snapshot.Nodes {
-			v.nodes[n.Name] = n
-		}
+		v := newView(h.cache, h.Queue, h.cache.Snapshot(), h.Clock.Now())
+		v.problem = &disrupt.Problem{Cluster: &pack.Problem{Pools: h.replace(slow).Pools}, Options: disrupt.Options{NodePrice: 10}}
 		h.failBy(func(verb string, _ client.Object) error {
 			if verb == "create" { // a launch that takes its time
 				time.Sleep(beginWithin / 2)
@@ -86,7 +82,7 @@ func TestAMoveIsNotedWhenItBegins(t *testing.T) {
 				{Cause: disrupt.Underutilized, Nodes: []string{quick.Node}, Saving: 5},
 				{Cause: disrupt.Underutilized, Nodes: []string{slow.Node}, Saving: 5, NewNodes: h.replace(slow, pods).NewNodes},
 			}
-			ended <- l.start(t.Context(), v, moves, commands(moves, v))
+			ended <- l.start(t.Context(), v, moves, l.commands(v, "", nil, nil, moves))
 		}()
 		time.Sleep(time.Second)
 		l.Breaker.mu.Lock()

@@ -29,7 +29,8 @@ func (q *Queue) undo(ctx context.Context, f *execution) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("taking back a disruption: %w", err)
 	}
-	q.Metrics.Disruption.QueueFailures.WithLabelValues(f.decision(), strings.ToLower(string(f.Cause)), f.Kind).Inc()
+	begun := f.whole()
+	q.Metrics.Disruption.QueueFailures.WithLabelValues(f.decision(), strings.ToLower(string(f.Cause)), begun.kind()).Inc()
 	for _, g := range f.Nodes {
 		q.tell(g, corev1.EventTypeWarning, events.DisruptionUndone, "it stays: "+f.failed)
 	}

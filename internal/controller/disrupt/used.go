@@ -24,6 +24,14 @@ type Spending struct {
 	Err error
 }
 
+// nothingLeft says why nodes stay of which that is said, where the budgets leave nothing.
+func (s *Spending) nothingLeft(stay string) string {
+	if s.Err != nil {
+		return s.Err.Error()
+	}
+	return fmt.Sprintf("%s: the disruption budgets leave nothing, and %d of %d nodes are going or not ready", stay, s.Used, s.Nodes)
+}
+
 // Spend counts the budgets of pools, by pool. Busy reports whether a claim's node is part of a command that the snapshot
 // does not show yet.
 func Spend(pools []*karpv1.NodePool, nodes []*cluster.Node, busy func(claim string) bool, now time.Time) map[string]*Spending {

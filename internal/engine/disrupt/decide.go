@@ -6,6 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 )
 
 // Decide looks at every node that is allowed to go and chooses moves that save money.
@@ -36,7 +37,7 @@ func decide(p *Problem, q *pack.Questions) (*Decision, *search) {
 	anew := s.slack() > muchSlack
 	s.run(anew)
 	broken := s.isBroken()
-	if (anew || len(s.moves) > 0) && s.slackAfter() >= littleSlack {
+	if (anew || len(s.moves) > 0) && float64(s.spare()) >= littleSlack*float64(s.after()) {
 		other := newSearch(p, q.WhatIf(p.Cluster))
 		other.run(!anew)
 		broken = broken || other.isBroken()
@@ -119,4 +120,22 @@ func (n *nodeState) kept() Kept {
 		k.Reasons = append(k.Reasons, n.reason)
 	}
 	return k
+}
+
+// mostLandingScores bounds what is spent on foreseeing where the scheduler puts pods: some 0.2 s of one core
+// (BenchmarkLand). Beyond it the moves keep the places that the search found.
+const mostLandingScores = 4_000_000
+
+// land gives the pods that move to nodes which stay the places where kube-scheduler is expected to put them. The moves stay
+// what they are: which nodes go, what is launched, and what it costs.
+func (s *search) land(moves []Move) {
+	before := make([][]plan.Placement, len(moves))
+	for i := range moves {
+		before[i] = moves[i].Placements
+	}
+	if after, ok := s.w.Land(before, mostLandingScores); ok {
+		for i := range moves {
+			moves[i].Placements = after[i]
+		}
+	}
 }

@@ -17,15 +17,15 @@ func (s *search) priceTheGate() {
 	if s.p.Options.SpotToSpot {
 		return
 	}
-	nodes := slices.DeleteFunc(s.starts(byUsage), func(n *nodeState) bool {
+	nodes := slices.DeleteFunc(s.starts(), func(n *nodeState) bool {
 		return !n.spot() || n.reason.Code != NotCheaper || n.usage() > 1-promising
 	})
 	nodes = nodes[:min(len(nodes), mostTogether)]
 	for ; len(nodes) > 1 && !s.ended(); nodes = nodes[:len(nodes)/2] {
 		a := s.ask(nodes, true)
-		old, cost := total(nodes)
+		old, _ := total(nodes)
 		saving := old - a.Price
-		if a.Refusal != pack.SpotToSpot || s.notPaidBack(nodes, saving, cost, a.NewNodes).Code != "" {
+		if a.Refusal != pack.SpotToSpot || s.notPaidBack(nodes, saving, a.NewNodes).Code != "" {
 			continue
 		}
 		why := Reason{Code: SpotToSpotOff, Want: strconv.Itoa(len(nodes) - 1), Have: s.amount(saving)}

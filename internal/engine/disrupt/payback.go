@@ -29,8 +29,8 @@ type estimate struct {
 }
 
 // notPaidBack compares what moving is held to cost with what it saves in the time that is left.
-func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost int64, launched int) Reason {
-	e := s.estimate(nodes, saving, catalog.MicroUSD(float64(s.p.Options.PodPrice)*float64(cost)/unit), launched)
+func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, launched int) Reason {
+	e := s.estimate(nodes, saving, launched)
 	if e.earned >= e.spent*margin {
 		return Reason{}
 	}
@@ -47,13 +47,13 @@ func (s *search) notPaidBack(nodes []*nodeState, saving catalog.MicroUSD, cost i
 	return r
 }
 
-// estimate adds up what a move costs, evictions being known, and what it brings until the horizon or until the first of its
+// estimate adds up what a move costs, and what it brings until the horizon or until the first of its
 // nodes would expire, as far as savings survive (Options.Survival). A new node that is likely to be needed again has to be
 // started again.
-func (s *search) estimate(nodes []*nodeState, saving, evictions catalog.MicroUSD, launched int) estimate {
+func (s *search) estimate(nodes []*nodeState, saving catalog.MicroUSD, launched int) estimate {
 	o := &s.p.Options
-	price, _ := total(nodes)
-	e := estimate{spent: evictions}
+	price, cost := total(nodes)
+	e := estimate{spent: o.evicting(cost)}
 	if launched > 0 {
 		e.spent += o.starting(launched, price-saving)
 	}

@@ -41,11 +41,11 @@ func TestWhatAMoveEarns(t *testing.T) {
 			for range 4 {
 				nodes = append(nodes, &nodeState{src: &cluster.Node{}, in: &Node{LifetimeLeft: tt.life}, price: price})
 			}
-			got := s.estimate(nodes, dollar, 0, tt.launched)
+			got := s.estimate(nodes, dollar, tt.launched)
 			if got.spent != tt.spent || got.earned != tt.earned || got.half != tt.half {
 				t.Errorf("spent %d earned %d, half of it for %s", got.spent, got.earned, got.half)
 			}
-			if r := s.notPaidBack(nodes, dollar, 0, tt.launched); r.Code != "" {
+			if r := s.notPaidBack(nodes, dollar, tt.launched); r.Code != "" {
 				t.Errorf("it is held not to pay back: %s", r.Text())
 			}
 		})
@@ -64,7 +64,7 @@ func TestAMoveHasToEarnTwiceItsPrice(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			p := &Problem{Cluster: &pack.Problem{}, Options: Options{NodePrice: 25_000, SavingsHorizon: time.Hour, Survival: tt.survival}}
 			s := &search{p: p}
-			r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 0, 1)
+			r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 1)
 			if (r.Code == "") != tt.allowed {
 				t.Errorf("got %q", r.Text())
 			}
@@ -75,7 +75,7 @@ func TestAMoveHasToEarnTwiceItsPrice(t *testing.T) {
 func TestAMoveThatWouldNotPayBackSaysWhen(t *testing.T) {
 	p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, SavingsHorizon: time.Hour, Survival: []Survival{{After: 5 * time.Minute}}}}
 	s := &search{p: p}
-	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000}}, 60_000, 4*unit, 0)
+	r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{}, price: 60_000, cost: 4 * unit}}, 60_000, 0)
 	want := "moving its pods is assumed to cost $0.0140, so it must save 2 times that, $0.0280; it would save $0.0050 in the time left (that would take 28m0s; half of what is saved is launched again within 5m0s here)"
 	if r.Code != NotPaidBack || r.Text() != want {
 		t.Errorf("got %q", r.Text())
@@ -89,7 +89,7 @@ func TestAMoveThatTakesTooLongToPayBackSaysForHowLongASavingIsCountedOn(t *testi
 	} {
 		p := &Problem{Cluster: &pack.Problem{}, Options: Options{PodPrice: 1_000, NodePrice: 10_000, SavingsHorizon: time.Hour}}
 		s := &search{p: p}
-		r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{LifetimeLeft: left}, price: 60_000}}, 10_000, 4*unit, 1)
+		r := s.notPaidBack([]*nodeState{{src: &cluster.Node{}, in: &Node{LifetimeLeft: left}, price: 60_000, cost: 4 * unit}}, 10_000, 1)
 		if r.Code != NotPaidBack || r.Text() != want {
 			t.Errorf("got %q", r.Text())
 		}

@@ -89,12 +89,3 @@ func (s *search) slack() float64 {
 	nodes := slices.DeleteFunc(s.managed(), func(n *nodeState) bool { return !n.candidate() || n.price == 0 })
 	return max(0, 1-s.nodeWorth(nodes))
 }
-
-// slackAfter is the part of the bill that could be saved at most once all moves are carried out.
-func (s *search) slackAfter() float64 {
-	floor := catalog.MicroUSD(0)
-	for _, n := range s.managed() {
-		floor += min(n.floor, n.price)
-	}
-	return 1 - float64(floor)/float64(max(1, s.after()))
-}

@@ -20,7 +20,7 @@ func (s *search) replace() {
 			s.tryAlone(n)
 		}
 	}
-	s.growAll()
+	s.growSets()
 }
 
 // tryAlone finds what replacing the node by itself would save, and why it can't be if it can't.

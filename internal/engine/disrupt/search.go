@@ -110,9 +110,13 @@ func (s *search) removeEmpty() {
 	}
 }
 
-// remove deletes nodes whose pods fit on others, each by itself.
+// remove deletes nodes whose pods fit on others, each by itself, the emptiest first.
 func (s *search) remove() {
-	for _, n := range s.inOrder() {
+	nodes := s.managed()
+	slices.SortFunc(nodes, func(a, b *nodeState) int {
+		return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
+	})
+	for _, n := range nodes {
 		if !n.candidate() || n.tried {
 			continue
 		}
@@ -132,28 +136,19 @@ func (s *search) remove() {
 	}
 }
 
-// inOrder are the managed nodes, the emptiest first.
-func (s *search) inOrder() []*nodeState {
-	nodes := s.managed()
-	slices.SortFunc(nodes, func(a, b *nodeState) int {
-		return cmp.Or(cmp.Compare(a.usage(), b.usage()), cmp.Compare(b.ratio(), a.ratio()), byName(a, b))
-	})
-	return nodes
-}
-
 // forbids says which rule beyond the scheduling of pods forbids the move, given the price of the new nodes.
 func (s *search) forbids(nodes []*nodeState, price catalog.MicroUSD, launched int) Reason {
 	if !s.allowed(nodes, Underutilized) {
 		return Reason{Code: BudgetUsed}
 	}
-	old, cost := total(nodes)
+	old, _ := total(nodes)
 	if r := s.unbalanced(nodes, old, old-price); r.Code != "" {
 		return r
 	}
 	if r := s.preferred(old - price); r.Code != "" {
 		return r
 	}
-	return s.notPaidBack(nodes, old-price, cost, launched)
+	return s.notPaidBack(nodes, old-price, launched)
 }
 
 func total(nodes []*nodeState) (price catalog.MicroUSD, cost int64) {
@@ -181,13 +176,7 @@ func (s *search) unbalanced(nodes []*nodeState, old, saving catalog.MicroUSD) Re
 		if p.Policy != Balanced || slices.ContainsFunc(nodes[:i], func(o *nodeState) bool { return o.pool == p }) {
 			continue
 		}
-		price, cost := catalog.MicroUSD(0), int64(0)
-		for _, other := range nodes {
-			if other.pool == p {
-				price += other.price
-				cost += other.cost
-			}
-		}
+		price, cost := total(slices.DeleteFunc(slices.Clone(nodes), func(o *nodeState) bool { return o.pool != p }))
 		share := float64(saving) * float64(price) / float64(max(1, old)) / float64(max(1, p.price))
 		disturbed := float64(cost) / float64(max(1, p.cost))
 		asked := disturbed / balance
@@ -230,9 +219,12 @@ func (s *search) keep(nodes []*nodeState, cause Cause) {
 		Old: old, Saving: old - best, Certain: old - moved.Worst, Disruption: cost}
 	for _, n := range nodes {
 		move.Nodes = append(move.Nodes, n.src.Name)
+		n.gone = true
+		for cause := range n.pool.Allowed { // it counts against all
+			n.pool.Allowed[cause]--
+		}
 	}
 	slices.Sort(move.Nodes)
-	s.spend(nodes)
 	s.moves = append(s.moves, move)
 }
 

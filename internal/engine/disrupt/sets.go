@@ -7,22 +7,6 @@ import (
 	"strings"
 )
 
-// growAll grows sets from all nodes together, pool by pool and then across pools.
-func (s *search) growAll() {
-	for _, n := range s.managed() {
-		n.kind = s.kindOf(n)
-	}
-	s.growSets(s.starts(byPool))
-	if len(s.pools) > 1 {
-		s.growSets(s.starts(byUsage))
-	}
-	if s.grew {
-		s.next = s.p.Options.Start // so that it is found again
-	}
-}
-
-func byPool(a, b *nodeState) int { return cmp.Or(cmp.Compare(a.src.Pool, b.src.Pool), byUsage(a, b)) }
-
 // byUsage puts first what saves the largest part of its price at most, and of those what saves most. Nodes of a kind stand side by side: a
 // line that is alike the one before is passed over.
 func byUsage(a, b *nodeState) int {
@@ -43,18 +27,23 @@ func (s *search) kindOf(n *nodeState) string {
 	return strings.Join(append(kind, classes...), "|")
 }
 
-// starts are the nodes that may go in sets, in the order.
-func (s *search) starts(compare func(a, b *nodeState) int) []*nodeState {
+// starts are the nodes that may go in sets, in their order.
+func (s *search) starts() []*nodeState {
 	nodes := slices.DeleteFunc(s.managed(), func(n *nodeState) bool { return !n.candidate() || !n.movable })
-	slices.SortFunc(nodes, compare)
+	slices.SortFunc(nodes, byUsage)
 	return nodes
 }
 
 // growSets goes through the nodes in order, from Options.Start, and commits the best set that starts at each, until so
-// many in a row have led nowhere. A start is passed over whose line is alike the last one that led nowhere.
-func (s *search) growSets(nodes []*nodeState) {
+// many in a row have led nowhere. A start is passed over whose line is alike the last one that led nowhere, and so is a node whose
+// pool's budget is used up.
+func (s *search) growSets() {
+	for _, n := range s.managed() {
+		n.kind = s.kindOf(n)
+	}
+	nodes := slices.DeleteFunc(s.starts(), func(n *nodeState) bool { return !s.allowed([]*nodeState{n}, Underutilized) })
 	patience := max(patience, len(nodes)/turns)
-	left := patience
+	left, grew := patience, false
 	i := s.p.Options.Start
 	var deadEnd []*nodeState
 	for i < len(nodes) && !s.ended() {
@@ -68,12 +57,13 @@ func (s *search) growSets(nodes []*nodeState) {
 		case s.onlySpot(line), slices.EqualFunc(line, deadEnd, func(a, b *nodeState) bool { return a.kind == b.kind }):
 			i++
 		case left == 0:
-			if s.next == 0 || i < s.next {
+			if !grew {
 				s.next = i
 			}
 			return
 		case s.bestSet(line):
-			left, deadEnd, s.grew = patience, nil, true
+			left, deadEnd, grew = patience, nil, true
+			s.next = s.p.Options.Start // so that it is found again
 		default:
 			deadEnd = line
 			i++

@@ -26,7 +26,7 @@ func TestNoSetOfSpotNodesIsAskedAboutWithoutTheGate(t *testing.T) {
 		for _, n := range s.managed() {
 			n.movable = true
 		}
-		s.growAll()
+		s.growSets()
 		if asked != want {
 			t.Errorf("spot to spot %v: sets were asked about: %v", gate, asked)
 		}

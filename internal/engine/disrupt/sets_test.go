@@ -87,6 +87,13 @@ func TestWhatCanNotGoDoesNotHideWhatCan(t *testing.T) {
 	}
 }
 
+// Where no node may go, no decision is made only to give other sets their turn.
+func TestNodesThatNoBudgetLetsGoHaveNoTurn(t *testing.T) {
+	if d := disrupt.Decide(crowd{lone: 200, loneZone: "b", cpu: below}.problem(0)); d.Next != 0 {
+		t.Errorf("goes on with %d though no node may go", d.Next)
+	}
+}
+
 // Nodes that are alike but for their zone lead nowhere once for each zone, not once for each change of zones in the line.
 func TestZonesDoNotHideWhatCanGo(t *testing.T) {
 	p := crowd{lone: 400, loneZone: "b", cpu: alike}.problem(10)

@@ -1,36 +1,30 @@
 package disrupt
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+)
 
 // bySpotLately says how the caller has priced a cluster whose spot prices have moved: what runs at the least, and what could
 // be launched at the most that it has cost (catalog.Offering.Lately).
 const bySpotLately = "spot prices are compared at their worst of the last hours"
 
 // lately is what a comparison of prices has to be read with: for spot nodes where some spot price has moved.
-//
-// Cost: one look at each offering, once.
 func (s *search) lately(nodes []*nodeState) string {
-	if !slices.ContainsFunc(nodes, (*nodeState).spot) {
-		return ""
-	}
-	if s.moved == nil {
-		s.moved = new(s.pricesMoved())
-	}
-	if *s.moved {
+	if slices.ContainsFunc(nodes, (*nodeState).spot) && s.spotMoved() {
 		return bySpotLately
 	}
 	return ""
 }
 
-func (s *search) pricesMoved() bool {
-	for _, p := range s.p.Cluster.Pools {
-		for _, t := range p.Types {
-			for i := range t.Offerings {
-				if t.Offerings[i].Lately != nil {
-					return true
-				}
-			}
-		}
-	}
-	return false
+// spotPricesMoved reports whether some spot price has moved lately. Cost: one look at each offering.
+func spotPricesMoved(p *pack.Problem) bool {
+	return slices.ContainsFunc(p.Pools, func(p *cluster.Pool) bool {
+		return slices.ContainsFunc(p.Types, func(t *catalog.Type) bool {
+			return slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool { return o.Lately != nil })
+		})
+	})
 }

@@ -2,8 +2,9 @@ package disrupt
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -24,13 +25,10 @@ type search struct {
 	stats Stats
 	limit int64
 	// worked is what was worked before the search began.
-	worked int64
-	// moved says whether spot prices have moved lately; nil until somebody asks.
-	moved *bool
-	// grew says that a set was grown; next is where the next decision begins, see Decision.Next.
-	grew   bool
-	next   int
-	scores []Score
+	worked    int64
+	spotMoved func() bool // spotPricesMoved, found once
+	next      int         // where the next decision begins, see Decision.Next
+	scores    []Score
 }
 
 // nodeState is a managed node in the course of a search.
@@ -39,7 +37,7 @@ type nodeState struct {
 	src   *cluster.Node
 	in    *Node
 	pool  *poolState
-	price catalog.MicroUSD // 0: not known
+	price catalog.MicroUSD // its upkeep included; 0: not known
 	// cost is the disruption of letting the node go; empty says that it holds no pods that would need another place.
 	cost  int64
 	empty bool
@@ -68,13 +66,10 @@ type poolState struct {
 
 func newSearch(p *Problem, w *pack.WhatIf) *search {
 	s := &search{p: p, w: w, worked: w.Work(), named: map[string]*nodeState{}, pools: map[string]*poolState{}, limit: p.Options.work()}
+	s.spotMoved = sync.OnceValue(func() bool { return spotPricesMoved(p.Cluster) })
 	for _, pool := range p.Pools {
-		own := &poolState{Pool: pool}
-		own.Allowed = map[Cause]int{}
-		for cause, n := range pool.Allowed {
-			own.Allowed[cause] = n
-		}
-		s.pools[pool.Name] = own
+		pool.Allowed = maps.Clone(pool.Allowed)
+		s.pools[pool.Name] = &poolState{Pool: pool}
 	}
 	given := map[string]*Node{}
 	for i := range p.Nodes {
@@ -87,7 +82,10 @@ func newSearch(p *Problem, w *pack.WhatIf) *search {
 		if in == nil {
 			continue
 		}
-		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool], price: nodePrice(src, p.Cluster)}
+		n := &nodeState{id: id, src: src, in: in, pool: s.pools[src.Pool]}
+		if src.Price > 0 {
+			n.price = src.Price + p.Cluster.Options.Upkeep
+		}
 		n.cost, n.empty = s.disruption(src), !slices.ContainsFunc(src.Pods, pack.Movable)
 		n.floor, _ = s.w.Floor(id)
 		n.potential = s.w.Potential(id)
@@ -155,9 +153,9 @@ func (s *search) blocksOf(n *nodeState) []Reason {
 	switch {
 	case n.pool == nil:
 		add(Reason{Code: NoPool, Detail: n.src.Pool})
-	case n.pool != nil && n.pool.Static:
+	case n.pool.Static:
 		add(Reason{Code: StaticPool})
-	case n.pool != nil && n.pool.Policy == WhenEmpty && !n.empty:
+	case n.pool.Policy == WhenEmpty && !n.empty:
 		add(Reason{Code: PolicyForbids})
 	}
 	if s.w.Claimed(n.id) {
@@ -179,56 +177,28 @@ func (s *search) work() int64 { return s.w.Work() - s.worked }
 
 // allowed reports whether the budgets allow all the nodes to go for the cause.
 func (s *search) allowed(nodes []*nodeState, cause Cause) bool {
-	for i, n := range nodes {
-		left, limited := n.pool.Allowed[cause]
-		if !limited {
-			continue
-		}
-		want := 1
-		for _, other := range nodes[:i] {
-			if other.pool == n.pool {
-				want++
-			}
-		}
-		if want > left {
+	going := map[*poolState]int{}
+	for _, n := range nodes {
+		going[n.pool]++
+		if left, limited := n.pool.Allowed[cause]; limited && going[n.pool] > left {
 			return false
 		}
 	}
 	return true
 }
 
-// spend counts the nodes against all causes of their pools.
-func (s *search) spend(nodes []*nodeState) {
-	for _, n := range nodes {
-		for cause := range n.pool.Allowed {
-			n.pool.Allowed[cause]--
-		}
-		n.gone = true
-	}
-}
-
-// nodePrice is what the node costs, its upkeep included; 0 when that is not known.
-func nodePrice(n *cluster.Node, p *pack.Problem) catalog.MicroUSD {
-	if n.Price > 0 {
-		return n.Price + p.Options.Upkeep
-	}
-	return 0
-}
-
 // podName is how a reason names a pod of a class: by the first of the node's pods that is of it.
 func podName(nodes []*nodeState, class *cluster.Class) string {
-	var names []string
+	first := ""
 	for _, n := range nodes {
 		for _, pod := range n.src.Pods {
-			if pod.Class == class || pod.Class != nil && class != nil && pod.Class.ID == class.ID {
-				names = append(names, pod.PodRef.String())
+			name := pod.PodRef.String()
+			if pod.Class != nil && class != nil && pod.Class.ID == class.ID && (first == "" || name < first) {
+				first = name
 			}
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return slices.MinFunc(names, strings.Compare)
+	return first
 }
 
 func byName(a, b *nodeState) int { return cmp.Compare(a.src.Name, b.src.Name) }

@@ -71,6 +71,11 @@ func (d *Decision) setOnto(nodes []Node, littleUsed map[string]bool) {
 	}
 }
 
+// evicting is what it is held to cost to move pods of so much disruption.
+func (o *Options) evicting(disruption int64) catalog.MicroUSD {
+	return catalog.MicroUSD(float64(o.PodPrice) * float64(disruption) / unit)
+}
+
 // starting is the least that it is held to cost to start so many new nodes of a price per hour together.
 func (o *Options) starting(instances int, price catalog.MicroUSD) catalog.MicroUSD {
 	return max(o.NodePrice*catalog.MicroUSD(instances), price*catalog.MicroUSD(o.Overlap/time.Second)/3600)
@@ -78,7 +83,7 @@ func (o *Options) starting(instances int, price catalog.MicroUSD) catalog.MicroU
 
 // Payback is how long a move's saving has to last to bring what the move is held to cost; a year at most.
 func (o *Options) Payback(m *Move) time.Duration {
-	spent := catalog.MicroUSD(float64(o.PodPrice) * float64(m.Disruption) / unit)
+	spent := o.evicting(m.Disruption)
 	for i := range m.NewNodes {
 		spent += o.starting(1, m.NewNodes[i].Price)
 	}
