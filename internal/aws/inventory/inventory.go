@@ -68,14 +68,14 @@ func New(api API, cluster string, now func() time.Time) *Inventory {
 		return v.endBatch(ctx, ids)
 	})
 	v.live.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
-		instances, err := v.describe(ctx, liveStates)
+		instances, err := v.describe(ctx, liveStates, &v.live.remembered)
 		if err != nil {
 			return nil, err
 		}
 		return v.owner.own(instances), nil
 	}
 	v.all.fetch = func(ctx context.Context) ([]*cloud.Instance, error) {
-		instances, err := v.describe(ctx, nil)
+		instances, err := v.describe(ctx, nil, &v.all.remembered)
 		return slices.DeleteFunc(instances, v.owner.foreign), err
 	}
 	v.live.now, v.all.now = now, now
@@ -107,7 +107,7 @@ func (v *Inventory) Since(ctx context.Context, begun time.Time) ([]*cloud.Instan
 	return v.all.get(ctx, begun)
 }
 
-func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Instance, error) {
+func (v *Inventory) describe(ctx context.Context, states []string, known *remembered) ([]*cloud.Instance, error) {
 	filters := []types.Filter{
 		{Name: new("tag-key"), Values: []string{awsv1.TagNodePool}},
 		{Name: new("tag-key"), Values: []string{awsv1.TagNodeClass}},
@@ -116,21 +116,22 @@ func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Ins
 	if states != nil {
 		filters = append(filters, types.Filter{Name: new("instance-state-name"), Values: states})
 	}
+	what := fmt.Sprintf("listing the instances of cluster %q", v.cluster)
 	var out []*cloud.Instance
+	known.begin()
 	pages := ec2.NewDescribeInstancesPaginator(v.api, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: new(int32(pageSize))})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(ctx, known.option())
 		if err != nil {
-			return nil, awserr.Wrap(fmt.Sprintf("listing the instances of cluster %q", v.cluster), err)
+			return nil, awserr.Wrap(what, err)
 		}
-		for r := range page.Reservations {
-			for i := range page.Reservations[r].Instances {
-				if m, ok := ToInstance(&page.Reservations[r].Instances[i]); ok {
-					out = append(out, m)
-				}
-			}
+		instances, err := known.instances(page.Reservations)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
 		}
+		out = append(out, instances...)
 	}
+	known.end()
 	return out, nil
 }
 
@@ -138,6 +139,8 @@ func (v *Inventory) describe(ctx context.Context, states []string) ([]*cloud.Ins
 type cached struct {
 	fetch func(context.Context) ([]*cloud.Instance, error)
 	now   func() time.Time
+	// remembered is of the one listing at a time.
+	remembered remembered
 
 	mu      sync.Mutex
 	begun   time.Time

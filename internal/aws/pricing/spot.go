@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/kerf-sh/kerf/internal/aws/awserr"
+	"github.com/kerf-sh/kerf/internal/aws/rawlist"
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
@@ -23,16 +24,21 @@ type HistoryAPI interface {
 // history that begins now holds exactly the newest quote of each pool.
 func fetchSpot(ctx context.Context, api HistoryAPI, since time.Time) (map[pool][]quote, error) {
 	out := map[pool][]quote{}
+	var read quoteReader
 	pages := ec2.NewDescribeSpotPriceHistoryPaginator(api, &ec2.DescribeSpotPriceHistoryInput{
 		ProductDescriptions: []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"},
 		StartTime:           &since,
 		MaxResults:          new(int32(2000)),
 	})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(ctx, rawlist.Take("spotPriceHistorySet", read.begin, read.take))
 		if err != nil {
 			return nil, awserr.Wrap("getting spot prices", err)
 		}
+		for _, q := range read.page {
+			out[q.of] = append(out[q.of], q.quote)
+		}
+		read.begin()
 		for _, h := range page.SpotPriceHistory {
 			micro, err := ec2facts.ParseMicro(aws.ToString(h.SpotPrice))
 			if err != nil || micro == 0 {
