@@ -31,11 +31,7 @@ type message interface {
 // asksProtobuf reports whether the client wants protobuf, and can have it: partial objects are JSON.
 func (t target) asksProtobuf(r *http.Request) bool {
 	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
-	if t.resource.custom != nil || strings.TrimSpace(first) != runtime.ContentTypeProtobuf {
-		return false
-	}
-	_, ok := t.resource.typed().(message)
-	return ok
+	return t.resource.protobuf && strings.TrimSpace(first) == runtime.ContentTypeProtobuf
 }
 
 // wrap puts a message into its envelope.

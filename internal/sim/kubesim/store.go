@@ -3,7 +3,6 @@ package kubesim
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,10 +30,7 @@ type object struct {
 // raw is the object in JSON.
 func (o *object) raw() []byte {
 	o.once.json.Do(func() {
-		var err error
-		if o.inJSON, err = json.Marshal(o.content); err != nil {
-			panic(fmt.Sprintf("encode %s: %v", o.at().GetName(), err)) // it was made of JSON
-		}
+		o.inJSON = appendJSON(nil, o.content)
 	})
 	return o.inJSON
 }
