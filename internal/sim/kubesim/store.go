@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // content is an object as JSON has it. What is stored is never changed.
@@ -21,6 +22,7 @@ type content = map[string]any
 type object struct {
 	content content
 	version uint64
+	uid     types.UID
 	labels  map[string]string
 
 	once               struct{ json, message sync.Once }
@@ -54,7 +56,7 @@ func key(namespace, name string) string { return namespace + "/" + name }
 func newObject(c content, version uint64) *object {
 	u := &unstructured.Unstructured{Object: c}
 	u.SetResourceVersion(strconv.FormatUint(version, 10))
-	return &object{content: c, version: version, labels: u.GetLabels()}
+	return &object{content: c, version: version, uid: u.GetUID(), labels: u.GetLabels()}
 }
 
 // get finds an object.
