@@ -21,8 +21,8 @@ type resource struct {
 	generation bool
 	// custom is the schema of a custom resource; nil for those built in.
 	custom *custom
-	// protobuf tells that the kind has a form in protobuf.
-	protobuf bool
+	// protobuf tells that the kind has a form in protobuf, parted that it is made of parts.
+	protobuf, parted bool
 
 	objects  map[string]*object // by namespace/name
 	log      []change           // the last ones, oldest first
@@ -79,6 +79,7 @@ type groupVersion struct {
 func (s *Server) add(r *resource) {
 	r.objects, r.watchers = map[string]*object{}, map[*watcher]struct{}{}
 	_, r.protobuf = r.typed().(message)
+	r.parted = r.protobuf && inParts(r.typed())
 	s.byPath[r.path()] = r
 	n := slices.IndexFunc(s.groups, func(g *groupVersion) bool { return g.group == r.group && g.version == r.version })
 	if n < 0 {

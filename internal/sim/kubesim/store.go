@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,9 @@ type object struct {
 
 	once               struct{ json, message sync.Once }
 	inJSON, inProtobuf []byte
+	// parts are what inProtobuf is made of, before those of the version before, until then.
+	parts  atomic.Pointer[parts]
+	before *parts
 }
 
 // raw is the object in JSON.
@@ -81,6 +85,9 @@ func (s *Server) putLocked(r *resource, c content) *object {
 	s.version++
 	o := newObject(c, s.version)
 	k := key(u.GetNamespace(), u.GetName())
+	if last := r.objects[k]; last != nil {
+		o.before = last.parts.Load()
+	}
 	s.tellLocked(r, change{version: o.version, before: r.objects[k], after: o, namespace: u.GetNamespace(), n: u.GetName()})
 	r.objects[k] = o
 	if r.plural == "events" {
