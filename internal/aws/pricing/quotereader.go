@@ -8,8 +8,8 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// quoteReader reads the quotes of a page from its text: a region has more than ten thousand, and the SDK takes eight times as long
-// for them (BenchmarkQuotes).
+// quoteReader reads the quotes of a page from its text: a region has thousands, and decoding them takes the SDK longer than all
+// else about them (BenchmarkQuotes).
 type quoteReader struct {
 	page  []quoted
 	names map[string]string // types and zones, each kept once

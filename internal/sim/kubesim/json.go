@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// appendJSON writes a value of JSON as json.Marshal does, in a third of the time: it need not find out by reflection what it is.
+// appendJSON writes a value of JSON as json.Marshal does. It need not find out by reflection what it is.
 func appendJSON(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
