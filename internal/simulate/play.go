@@ -42,7 +42,7 @@ const (
 	// stopEvery is how often a run asks whether it is to end early: a minute of many pods takes long.
 	stopEvery = 5 * time.Second
 	// history is how many changes of a resource the API keeps for watches that begin anew, which here are rare.
-	history = 2000
+	history = 500
 )
 
 // Progress is how far a run is: At is below 0 in its warm-up.

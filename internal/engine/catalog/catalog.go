@@ -29,6 +29,8 @@ type Catalog struct {
 	columns []column
 	labels  map[requirement.Key]*labelColumn
 	all     TypeSet
+	// parsed are the requirements of each type.
+	parsed []requirement.Requirements
 }
 
 // Cell is one combination of zone, capacity type, reservation and partition, with what it costs there. A node is launched in
@@ -87,7 +89,7 @@ func CompileLike(like *Catalog, types []*Type, vocab *requirement.Vocabulary, sc
 	slices.SortStableFunc(sorted, func(a, b *Type) int { return cmp.Compare(a.Name, b.Name) })
 	c := &Catalog{Types: sorted, Schema: schema, Vocab: vocab, labels: map[requirement.Key]*labelColumn{}}
 	if like != nil && like.Vocab == vocab && like.Schema == schema && slices.EqualFunc(like.Types, sorted, sameNodes) {
-		c.all, c.Allocatable, c.Capacity, c.labels, c.columns = like.all, like.Allocatable, like.Capacity, like.labels, like.columns
+		c.all, c.Allocatable, c.Capacity, c.labels, c.columns, c.parsed = like.all, like.Allocatable, like.Capacity, like.labels, like.columns, like.parsed
 		c.buildCells()
 		return c, nil
 	}
@@ -99,9 +101,15 @@ func CompileLike(like *Catalog, types []*Type, vocab *requirement.Vocabulary, sc
 		c.all.Add(i)
 		c.Allocatable = append(c.Allocatable, AddAttachLimits(schema, t.allocatable(schema), t.AttachLimits))
 		c.Capacity = append(c.Capacity, schema.Vector(t.Capacity))
-		if err := c.addLabels(i, t); err != nil {
-			return nil, fmt.Errorf("instance type %s: %w", t.Name, err)
+		reqs, known := like.parsedOf(t, vocab)
+		if !known {
+			var err error
+			if reqs, err = vocab.Parse(t.Requirements); err != nil {
+				return nil, fmt.Errorf("instance type %s: %w", t.Name, err)
+			}
 		}
+		c.parsed = append(c.parsed, reqs)
+		c.addLabels(i, t, reqs)
 	}
 	c.columns = buildColumns(c.Allocatable, schema.Len())
 	c.buildCells()
@@ -114,11 +122,19 @@ func sameNodes(a, b *Type) bool {
 		slices.EqualFunc(a.Requirements, b.Requirements, requirement.Term.Equal)
 }
 
-func (c *Catalog) addLabels(i int, t *Type) error {
-	reqs, err := c.Vocab.Parse(t.Requirements)
-	if err != nil {
-		return err
+// parsedOf are the requirements of a type if the catalog, which may be nil, has one with the same.
+func (c *Catalog) parsedOf(t *Type, vocab *requirement.Vocabulary) (requirement.Requirements, bool) {
+	if c == nil || c.Vocab != vocab {
+		return requirement.Requirements{}, false
 	}
+	i, found := slices.BinarySearchFunc(c.Types, t.Name, func(x *Type, name string) int { return cmp.Compare(x.Name, name) })
+	if !found || c.Types[i] != t && !slices.EqualFunc(c.Types[i].Requirements, t.Requirements, requirement.Term.Equal) {
+		return requirement.Requirements{}, false
+	}
+	return c.parsed[i], true
+}
+
+func (c *Catalog) addLabels(i int, t *Type, reqs requirement.Requirements) {
 	name := c.Vocab.Key(requirement.InstanceType)
 	if _, ok := reqs.Get(name); !ok {
 		reqs = reqs.And(c.Vocab.Only(requirement.InstanceType, t.Name))
@@ -132,7 +148,6 @@ func (c *Catalog) addLabels(i int, t *Type) error {
 		}
 		col.add(i, n, set)
 	}
-	return nil
 }
 
 func (l *labelColumn) add(i, n int, set requirement.Set) {

@@ -27,7 +27,7 @@ func (x *Lasting) Apply(nodes []*Node, pools []*Pool) []*Node {
 //
 // Concurrency: not safe.
 type Raiser struct {
-	lists map[listKey][]*catalog.Type
+	lists map[listKey]raisedList
 	types map[*catalog.Type]*catalog.Type // those that are others
 }
 
@@ -41,7 +41,7 @@ type listKey struct {
 //
 // Cost: one look-up per pool; a look at each offering where a list is new.
 func (x *Raiser) Apply(pools []*Pool) {
-	lists, types := map[listKey][]*catalog.Type{}, map[*catalog.Type]*catalog.Type{}
+	lists, fresh := map[listKey]raisedList{}, map[*catalog.Type]*catalog.Type{}
 	for _, p := range pools {
 		if len(p.Types) == 0 {
 			continue
@@ -50,18 +50,32 @@ func (x *Raiser) Apply(pools []*Pool) {
 		list, ok := lists[key]
 		if !ok {
 			if list, ok = x.lists[key]; !ok {
-				list = x.raised(p.Types, types)
+				list = raisedList{p.Types, x.raised(p.Types, fresh)}
+				list.note(fresh)
 			}
 			lists[key] = list
-			for i, t := range p.Types {
-				if list[i] != t {
-					types[t] = list[i]
-				}
-			}
 		}
-		p.Types = list
+		p.Types = list.to
 	}
-	x.lists, x.types = lists, types
+	if len(fresh) > 0 || len(lists) != len(x.lists) {
+		x.types = map[*catalog.Type]*catalog.Type{}
+		for _, list := range lists {
+			list.note(x.types)
+		}
+	}
+	x.lists = lists
+}
+
+// raisedList is a list and what is made of it.
+type raisedList struct{ from, to []*catalog.Type }
+
+// note enters the types that are others now.
+func (l raisedList) note(types map[*catalog.Type]*catalog.Type) {
+	for i, t := range l.from {
+		if l.to[i] != t {
+			types[t] = l.to[i]
+		}
+	}
 }
 
 // raised is a list as it is not known yet; fresh are the types of this round.

@@ -146,12 +146,14 @@ func leastAttached(n *Node, types map[string]*catalog.Type) res.List {
 // lasts at: the cheapest of those that its zone, capacity type and reservation leave, which is one as a rule.
 func PriceOf(n *Node, t *catalog.Type, least bool) (catalog.MicroUSD, bool) {
 	best, found := catalog.MicroUSD(0), false
-	for _, o := range t.Offerings {
+	reservation := n.Labels[requirement.ReservationID]
+	for i := range t.Offerings {
+		o := &t.Offerings[i]
 		unknown := o.Price == 0 && o.CapacityType != catalog.Reserved
 		if unknown || o.Zone != n.Zone || o.CapacityType != n.CapacityType {
 			continue
 		}
-		if id := n.Labels[requirement.ReservationID]; id != "" && o.ReservationID != id {
+		if reservation != "" && o.ReservationID != reservation {
 			continue
 		}
 		price := o.Price

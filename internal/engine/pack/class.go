@@ -74,10 +74,7 @@ func (s *solver) compileClasses() {
 	}
 	slices.SortFunc(s.classes, func(a, b *class) int { return cmp.Compare(a.src.ID, b.src.ID) })
 	for _, c := range s.classes {
-		slices.SortFunc(c.pods, func(a, b *cluster.Pod) int {
-			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Namespace, b.Namespace),
-				cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-		})
+		slices.SortFunc(c.pods, byAge)
 		s.stats.Pods += len(c.pods)
 	}
 	s.stats.Classes = len(s.classes)
@@ -88,6 +85,14 @@ func (s *solver) compileClasses() {
 			s.honourNode(c)
 		}
 	}
+}
+
+// byAge orders pods by age, and those of one age by what they are called.
+func byAge(a, b *cluster.Pod) int {
+	if at := a.CreatedAt.Compare(b.CreatedAt); at != 0 {
+		return at
+	}
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
 func (s *solver) compileAlternatives(c *class) {

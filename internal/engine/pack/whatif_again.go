@@ -30,7 +30,12 @@ func SameQuestions(a, b *Problem) bool {
 // mayRunOut reports whether there is an end to what can be launched of the pool, so that the age of pods counts.
 func mayRunOut(p *cluster.Pool) bool {
 	return len(p.Limits) > 0 || slices.ContainsFunc(p.Types, func(t *catalog.Type) bool {
-		return slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool { return o.CapacityType == catalog.Reserved })
+		for i := range t.Offerings { // there are tens of thousands, which are not to be copied for this
+			if t.Offerings[i].CapacityType == catalog.Reserved {
+				return true
+			}
+		}
+		return false
 	})
 }
 

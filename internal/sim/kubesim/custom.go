@@ -78,12 +78,12 @@ func (c *custom) normal(o content) content {
 	return o
 }
 
-// validate judges an object by the schema.
-func (c *custom) validate(now content) field.ErrorList {
+// validate judges an object by the schema. Fields that it shares with the old one, which may be nil, have been judged.
+func (c *custom) validate(now, old content) field.ErrorList {
 	if c.schema == nil {
 		return nil
 	}
-	errs := c.schema.judge(now, nil)
+	errs := c.schema.judgeBut(now, nil, func(name string) bool { return shared(now[name], old[name]) })
 	// Rules are not asked about a value that has not even the right form.
 	if c.ruled && slices.ContainsFunc(errs, func(e *field.Error) bool {
 		return slices.Contains([]field.ErrorType{field.ErrorTypeRequired, field.ErrorTypeTypeInvalid, field.ErrorTypeNotSupported, field.ErrorTypeTooLong, field.ErrorTypeTooMany}, e.Type)

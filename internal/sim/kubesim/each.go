@@ -24,7 +24,7 @@ func (s *Server) Each(path string, see func(id types.UID, version uint64, decode
 		decode := func(into any) error {
 			return runtime.DefaultUnstructuredConverter.FromUnstructured(o.content, into)
 		}
-		if err := see(o.at().GetUID(), o.version, decode); err != nil {
+		if err := see(o.uid, o.version, decode); err != nil {
 			return err
 		}
 	}

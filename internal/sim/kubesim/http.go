@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,7 +98,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t target) error {
 	case "create":
 		return s.serveCreate(w, r, t, dryRun)
 	case "update":
-		c, err := readObject(r)
+		c, err := readObject(r, t.sub)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (s *Server) count(verb string, t target) {
 }
 
 func (s *Server) serveCreate(w http.ResponseWriter, r *http.Request, t target, dryRun bool) error {
-	c, err := readObject(r)
+	c, err := readObject(r, "")
 	if err != nil {
 		return err
 	}
@@ -267,7 +268,9 @@ type sent struct {
 	typed   bool
 }
 
-func readObject(r *http.Request) (sent, error) {
+// readObject reads the body of a request. Of an object that is sent for its status not more is read than is taken of it, as far as that is
+// easy to tell.
+func readObject(r *http.Request, sub string) (sent, error) {
 	kind := mediaType(r)
 	if !slices.Contains([]string{"", runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}, kind) {
 		return sent{}, unsupported(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
@@ -280,6 +283,11 @@ func readObject(r *http.Request) (sent, error) {
 		o, err := readMessage(b)
 		if err != nil {
 			return sent{}, err
+		}
+		if sub == "status" {
+			if spec := reflect.ValueOf(o).Elem().FieldByName("Spec"); spec.IsValid() {
+				spec.SetZero()
+			}
 		}
 		c, err := untyped(o)
 		return sent{c, true}, err

@@ -1,12 +1,14 @@
 package kubesim
 
 import (
+	"maps"
 	"net/http"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
@@ -22,6 +24,10 @@ func readPatch(r *http.Request, res *resource) (func(*object) (sent, error), err
 	var apply func(old []byte) ([]byte, error)
 	switch kind {
 	case types.MergePatchType:
+		var change map[string]any
+		if kjson.Unmarshal(patch, &change) == nil && change != nil {
+			return func(old *object) (sent, error) { return sent{content: mergeInto(old.content, change)}, nil }, nil
+		}
 		apply = func(old []byte) ([]byte, error) { return jsonpatch.MergePatch(old, patch) }
 	case types.JSONPatchType:
 		ops, err := jsonpatch.DecodePatch(patch)
@@ -55,6 +61,38 @@ func readPatch(r *http.Request, res *resource) (func(*object) (sent, error), err
 		c, err := decode(now)
 		return sent{content: c}, err
 	}, nil
+}
+
+// mergeInto is an object with a merge patch applied (RFC 7386). It shares with the old one what the patch does not mention, but has
+// metadata of its own, of which fields may be set.
+func mergeInto(old content, patch map[string]any) content {
+	out := merge(old, patch)
+	switch meta := out["metadata"].(type) {
+	case map[string]any:
+		if shared(meta, old["metadata"]) {
+			out["metadata"] = maps.Clone(meta)
+		}
+	default:
+		out["metadata"] = map[string]any{}
+	}
+	return out
+}
+
+func merge(old, patch map[string]any) map[string]any {
+	out := make(map[string]any, len(old)+len(patch))
+	maps.Copy(out, old)
+	for name, v := range patch {
+		switch v := v.(type) {
+		case nil:
+			delete(out, name)
+		case map[string]any:
+			was, _ := out[name].(map[string]any)
+			out[name] = merge(was, v)
+		default:
+			out[name] = v
+		}
+	}
+	return out
 }
 
 // patchKinds are the kinds of patches that a real server takes. Server-side apply is not simulated.

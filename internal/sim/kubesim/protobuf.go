@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,11 +32,7 @@ type message interface {
 // asksProtobuf reports whether the client wants protobuf, and can have it: partial objects are JSON.
 func (t target) asksProtobuf(r *http.Request) bool {
 	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
-	if t.resource.custom != nil || strings.TrimSpace(first) != runtime.ContentTypeProtobuf {
-		return false
-	}
-	_, ok := t.resource.typed().(message)
-	return ok
+	return t.resource.protobuf && strings.TrimSpace(first) == runtime.ContentTypeProtobuf
 }
 
 // wrap puts a message into its envelope.
@@ -52,17 +49,86 @@ func wrap(apiVersion, kind string, raw []byte) []byte {
 // message is the object in protobuf, without its envelope. It is made once.
 func (o *object) message(r *resource) []byte {
 	o.once.message.Do(func() {
-		typed, _ := r.typed().(message)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.content, typed); err != nil {
-			panic(fmt.Sprintf("%s %s is stored and is no %s: %v", r.kind, o.at().GetName(), r.kind, err))
+		encode := wholeMessage
+		if r.parted {
+			encode = o.partedMessage
 		}
-		raw, err := typed.Marshal()
-		if err != nil {
-			panic(fmt.Sprintf("encode %s %s: %v", r.kind, o.at().GetName(), err))
+		var err error
+		if o.inProtobuf, err = encode(r, o.content); err != nil {
+			panic(fmt.Sprintf("%s %s is stored and can't be encoded: %v", r.kind, o.at().GetName(), err))
 		}
-		o.inProtobuf = raw
 	})
 	return o.inProtobuf
+}
+
+func wholeMessage(r *resource, c content) ([]byte, error) {
+	typed, _ := r.typed().(message)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c, typed); err != nil {
+		return nil, err
+	}
+	return typed.Marshal()
+}
+
+// parts are the encoded metadata, spec and status of an object. An update of one leaves the next version with the others.
+type parts [3]struct {
+	of  any
+	raw []byte
+}
+
+var partNames = [len(parts{})]struct{ json, field string }{{"metadata", "ObjectMeta"}, {"spec", "Spec"}, {"status", "Status"}}
+
+// inParts tells whether all that a kind has is metadata, a spec and a status, which are fields 1 to 3 of its message.
+func inParts(typed any) bool {
+	if typed == nil {
+		return false
+	}
+	of := reflect.TypeOf(typed).Elem()
+	for i, name := range partNames {
+		f, ok := of.FieldByName(name.field)
+		if !ok || f.Type.Kind() != reflect.Struct || !strings.HasPrefix(f.Tag.Get("protobuf"), fmt.Sprintf("bytes,%d,", i+1)) {
+			return false
+		}
+	}
+	return of.NumField() == len(partNames)+1
+}
+
+// partedMessage encodes what the version before does not share.
+func (o *object) partedMessage(r *resource, c content) ([]byte, error) {
+	var now parts
+	fresh, size := content{}, 0
+	for i, name := range partNames {
+		if now[i].of = c[name.json]; o.before != nil && shared(o.before[i].of, now[i].of) {
+			now[i].raw = o.before[i].raw
+		} else {
+			fresh[name.json] = now[i].of
+		}
+	}
+	typed := r.typed()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fresh, typed); err != nil {
+		return nil, err
+	}
+	value := reflect.ValueOf(typed).Elem()
+	for i, name := range partNames {
+		if now[i].raw == nil {
+			part, ok := value.FieldByName(name.field).Addr().Interface().(interface{ Marshal() ([]byte, error) })
+			if !ok {
+				return nil, fmt.Errorf("its %s has no form in protobuf", name.json)
+			}
+			var err error
+			if now[i].raw, err = part.Marshal(); err != nil {
+				return nil, err
+			}
+		}
+		size += len(now[i].raw) + 1 + binary.MaxVarintLen32
+	}
+	o.parts.Store(&now)
+	o.before = nil
+	out := make([]byte, 0, size)
+	for i := range now {
+		const bytes = 2
+		out = append(binary.AppendUvarint(append(out, byte(i+1)<<3|bytes), uint64(len(now[i].raw))), now[i].raw...)
+	}
+	return out, nil
 }
 
 // listMessage is a list in protobuf: field 1 is its metadata, field 2 an item, in every list of Kubernetes.

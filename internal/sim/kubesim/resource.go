@@ -21,6 +21,8 @@ type resource struct {
 	generation bool
 	// custom is the schema of a custom resource; nil for those built in.
 	custom *custom
+	// protobuf tells that the kind has a form in protobuf, parted that it is made of parts.
+	protobuf, parted bool
 
 	objects  map[string]*object // by namespace/name
 	log      []change           // the last ones, oldest first
@@ -76,6 +78,8 @@ type groupVersion struct {
 // add serves one more resource.
 func (s *Server) add(r *resource) {
 	r.objects, r.watchers = map[string]*object{}, map[*watcher]struct{}{}
+	_, r.protobuf = r.typed().(message)
+	r.parted = r.protobuf && inParts(r.typed())
 	s.byPath[r.path()] = r
 	n := slices.IndexFunc(s.groups, func(g *groupVersion) bool { return g.group == r.group && g.version == r.version })
 	if n < 0 {
@@ -128,7 +132,7 @@ func same(a, b any) bool {
 		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
 			return false
 		}
-		if reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() {
+		if shared(a, b) {
 			return true
 		}
 		for name, v := range a {
@@ -154,4 +158,11 @@ func same(a, b any) bool {
 		return false
 	}
 	return a == b
+}
+
+// shared tells whether two values are one map, so that there is no need to look inside.
+func shared(a, b any) bool {
+	x, ok := a.(map[string]any)
+	y, also := b.(map[string]any)
+	return ok && also && x != nil && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
 }

@@ -122,7 +122,7 @@ func (s *Server) issueToken(r *http.Request, namespace, name string) (any, error
 
 // readReview reads the question of a request.
 func readReview(r *http.Request, into runtime.Object) error {
-	got, err := readObject(r)
+	got, err := readObject(r, "")
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,10 @@ func (n *node) fill(v any) {
 }
 
 // judge is what is wrong with a value.
-func (n *node) judge(v any, at *field.Path) field.ErrorList {
+func (n *node) judge(v any, at *field.Path) field.ErrorList { return n.judgeBut(v, at, nil) }
+
+// judgeBut is judge that, if skip is set, does not look into those fields of the value for which skip returns true.
+func (n *node) judgeBut(v any, at *field.Path, skip func(name string) bool) field.ErrorList {
 	if v == nil {
 		return nil
 	}
@@ -172,7 +175,7 @@ func (n *node) judge(v any, at *field.Path) field.ErrorList {
 	case []any:
 		errs = append(errs, n.judgeList(v, at)...)
 	case map[string]any:
-		errs = append(errs, n.judgeMap(v, at)...)
+		errs = append(errs, n.judgeMap(v, at, skip)...)
 	}
 	return errs
 }
@@ -280,7 +283,7 @@ func (n *node) judgeList(v []any, at *field.Path) field.ErrorList {
 	return errs
 }
 
-func (n *node) judgeMap(v map[string]any, at *field.Path) field.ErrorList {
+func (n *node) judgeMap(v map[string]any, at *field.Path, skip func(name string) bool) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range n.s.Required {
 		if _, ok := v[name]; !ok {
@@ -294,7 +297,7 @@ func (n *node) judgeMap(v map[string]any, at *field.Path) field.ErrorList {
 		errs = append(errs, field.TooMany(at, len(v), int(*n.s.MaxProperties)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if at == nil && name == "metadata" {
+		if at == nil && name == "metadata" || skip != nil && skip(name) {
 			continue
 		}
 		if next := n.child(name); next != nil {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -96,14 +95,18 @@ type objectFields content
 func (f objectFields) Has(string) bool { return true }
 
 func (f objectFields) Get(field string) string {
-	v, ok, err := unstructured.NestedFieldNoCopy(f, strings.Split(field, ".")...)
-	if !ok || err != nil {
+	var v any = content(f)
+	for name, rest, more := strings.Cut(field, "."); ; name, rest, more = strings.Cut(rest, ".") {
+		m, _ := v.(map[string]any)
+		if v = m[name]; !more {
+			break
+		}
+	}
+	switch v := v.(type) {
+	case nil:
 		if field == "spec.unschedulable" || field == "spec.hostNetwork" {
 			return "false"
 		}
-		return ""
-	}
-	switch v := v.(type) {
 	case string:
 		return v
 	case bool:

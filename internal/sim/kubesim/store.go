@@ -3,16 +3,17 @@ package kubesim
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // content is an object as JSON has it. What is stored is never changed.
@@ -22,19 +23,20 @@ type content = map[string]any
 type object struct {
 	content content
 	version uint64
+	uid     types.UID
 	labels  map[string]string
 
 	once               struct{ json, message sync.Once }
 	inJSON, inProtobuf []byte
+	// parts are what inProtobuf is made of, before those of the version before, until then.
+	parts  atomic.Pointer[parts]
+	before *parts
 }
 
 // raw is the object in JSON.
 func (o *object) raw() []byte {
 	o.once.json.Do(func() {
-		var err error
-		if o.inJSON, err = json.Marshal(o.content); err != nil {
-			panic(fmt.Sprintf("encode %s: %v", o.at().GetName(), err)) // it was made of JSON
-		}
+		o.inJSON = appendJSON(nil, o.content)
 	})
 	return o.inJSON
 }
@@ -58,7 +60,7 @@ func key(namespace, name string) string { return namespace + "/" + name }
 func newObject(c content, version uint64) *object {
 	u := &unstructured.Unstructured{Object: c}
 	u.SetResourceVersion(strconv.FormatUint(version, 10))
-	return &object{content: c, version: version, labels: u.GetLabels()}
+	return &object{content: c, version: version, uid: u.GetUID(), labels: u.GetLabels()}
 }
 
 // get finds an object.
@@ -83,6 +85,9 @@ func (s *Server) putLocked(r *resource, c content) *object {
 	s.version++
 	o := newObject(c, s.version)
 	k := key(u.GetNamespace(), u.GetName())
+	if last := r.objects[k]; last != nil {
+		o.before = last.parts.Load()
+	}
 	s.tellLocked(r, change{version: o.version, before: r.objects[k], after: o, namespace: u.GetNamespace(), n: u.GetName()})
 	r.objects[k] = o
 	if r.plural == "events" {

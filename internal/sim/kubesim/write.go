@@ -110,16 +110,19 @@ func untyped(typed any) (content, error) {
 	return out, nil
 }
 
-// validate judges metadata and, of custom resources, what their schema says.
+// validate judges metadata and, of custom resources, what their schema says. What is as it was has been judged.
 func (r *resource) validate(c, old content) error {
 	u := &unstructured.Unstructured{Object: c}
-	errs := validation.ValidateObjectMetaAccessor(u, r.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	if old != nil {
-		before := &unstructured.Unstructured{Object: old}
-		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))...)
+	var errs field.ErrorList
+	if old == nil || !same(c["metadata"], old["metadata"]) {
+		errs = validation.ValidateObjectMetaAccessor(u, r.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
+		if old != nil {
+			before := &unstructured.Unstructured{Object: old}
+			errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(u, before, field.NewPath("metadata"))...)
+		}
 	}
 	if r.custom != nil {
-		errs = append(errs, r.custom.validate(c)...)
+		errs = append(errs, r.custom.validate(c, old)...)
 	}
 	if len(errs) == 0 {
 		return nil

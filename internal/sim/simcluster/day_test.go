@@ -90,7 +90,7 @@ type day struct {
 func playDay(t *testing.T, out outside) *day {
 	d := &day{sum: sha256.New()}
 	// What nobody asks for in a simulation is left out: another replica, and the decisions that kerf explain and kerf replay read.
-	o := simcluster.Options{Seed: *daySeed, Ordered: true, History: 2000, Env: map[string]string{"DISABLE_LEADER_ELECTION": "true", "KERF_DECISIONS": "0"}}
+	o := simcluster.Options{Seed: *daySeed, Ordered: true, History: 500, Env: map[string]string{"DISABLE_LEADER_ELECTION": "true", "KERF_DECISIONS": "0"}}
 	if *dayTypes == "few" {
 		o.World = many
 	}

@@ -216,7 +216,7 @@ func (s *service) describeInstances(r *wire.Request, in *describeInstancesInput)
 	if err := checkIDs(in.IDs); err != nil {
 		return nil, err
 	}
-	all, err := s.named(s.world.Instances(), in.IDs)
+	all, err := s.named(in.IDs)
 	if err != nil {
 		return nil, err
 	}
@@ -244,11 +244,12 @@ func (s *service) describeInstances(r *wire.Request, in *describeInstancesInput)
 	return out, nil
 }
 
-// named keeps the instances of the given ids; an id without an instance is an error, and names all such ids.
-func (s *service) named(all []world.Instance, ids []string) ([]world.Instance, error) {
+// named are the instances of the given ids, or all; an id without an instance is an error, and names all such ids.
+func (s *service) named(ids []string) ([]world.Instance, error) {
 	if len(ids) == 0 {
-		return all, nil
+		return s.world.Instances(), nil
 	}
+	all := s.world.InstancesOf(ids)
 	byID := make(map[string]*world.Instance, len(all))
 	for i := range all {
 		byID[all[i].ID] = &all[i]
@@ -416,7 +417,7 @@ func (s *service) checkChange(r *wire.Request, ids []string) error {
 		return err
 	}
 	if r.DryRun() {
-		if _, err := s.named(s.world.Instances(), ids); err != nil {
+		if _, err := s.named(ids); err != nil {
 			return err
 		}
 		return wire.DryRunOperation()

@@ -81,17 +81,25 @@ type describeSpotPriceHistoryInput struct {
 }
 
 type describeSpotPriceHistoryOutput struct {
-	Prices    []spotPrice `xml:"spotPriceHistorySet>item"`
-	NextToken string      `xml:"nextToken"` // present and empty at the end, as EC2 has it
+	Prices    spotPrices `xml:"spotPriceHistorySet"`
+	NextToken string     `xml:"nextToken"` // present and empty at the end, as EC2 has it
 }
 
-type spotPrice struct {
-	InstanceType     string `xml:"instanceType"`
-	Product          string `xml:"productDescription"`
-	Price            string `xml:"spotPrice"`
-	Timestamp        string `xml:"timestamp"`
-	AvailabilityZone string `xml:"availabilityZone"`
-	ZoneID           string `xml:"availabilityZoneId"`
+// spotPrices are the items of an answer in XML: there are thousands, of plain words only.
+type spotPrices struct {
+	Items []byte `xml:",innerxml"`
+}
+
+type spotPrice struct{ kind, price, stamp, zone, zoneID string }
+
+func (p *spotPrice) appendXML(b []byte) []byte {
+	for _, part := range []string{
+		"<item><instanceType>", p.kind, "</instanceType><productDescription>", linux, "</productDescription><spotPrice>", p.price, "</spotPrice><timestamp>", p.stamp,
+		"</timestamp><availabilityZone>", p.zone, "</availabilityZone><availabilityZoneId>", p.zoneID, "</availabilityZoneId></item>",
+	} {
+		b = append(b, part...)
+	}
+	return b
 }
 
 // linux is the product that prices are for. EC2 answers the VPC spelling with the same.
@@ -105,8 +113,8 @@ func spotPriceFilters(worded func(*world.SpotPrice) spotPrice) filterable[world.
 		"availability-zone":   one(func(p *world.SpotPrice) string { return p.Zone }),
 		"instance-type":       one(func(p *world.SpotPrice) string { return p.Type }),
 		"product-description": func(*world.SpotPrice) []string { return []string{linux, linux + " (Amazon VPC)"} },
-		"spot-price":          one(func(p *world.SpotPrice) string { return worded(p).Price }),
-		"timestamp":           one(func(p *world.SpotPrice) string { return worded(p).Timestamp }),
+		"spot-price":          one(func(p *world.SpotPrice) string { return worded(p).price }),
+		"timestamp":           one(func(p *world.SpotPrice) string { return worded(p).stamp }),
 	}}
 }
 
@@ -138,23 +146,29 @@ func (s *service) describeSpotPriceHistory(_ *wire.Request, in *describeSpotPric
 		ids[z.Name] = z.ID
 	}
 	worded := func(p *world.SpotPrice) spotPrice {
-		return spotPrice{InstanceType: p.Type, Product: linux, Price: fmt.Sprintf("%d.%06d", p.MicroUSD/1e6, p.MicroUSD%1e6), Timestamp: stamp(p.At),
-			AvailabilityZone: p.Zone, ZoneID: ids[p.Zone]}
+		return spotPrice{kind: p.Type, price: fmt.Sprintf("%d.%06d", p.MicroUSD/1e6, p.MicroUSD%1e6), stamp: stamp(p.At), zone: p.Zone, zoneID: ids[p.Zone]}
 	}
-	if prices, err = spotPriceFilters(worded).choose(prices, in.Filters); err != nil {
-		return nil, err
+	if len(in.Filters) > 0 {
+		if prices, err = spotPriceFilters(worded).choose(prices, in.Filters); err != nil {
+			return nil, err
+		}
 	}
-	prices, token, err := page(prices, func(p *world.SpotPrice) string { // the newest of a pool first
-		return p.Type + "/" + p.Zone + "/" + strconv.FormatInt(1<<40-p.At.Unix(), 10)
+	cut := orderedPage[world.SpotPrice]
+	if in.InstanceTypes != nil { // in the order in which they were asked for
+		cut = page[world.SpotPrice]
+	}
+	prices, token, err := cut(prices, func(p *world.SpotPrice) string { // the newest of a pool first
+		return p.Type + "\x00" + p.Zone + "\x00" + strconv.FormatInt(1<<40-p.At.Unix(), 10)
 	}, in.paging, limits{1, 100_000, 1000})
 	if err != nil {
 		return nil, err
 	}
-	all := make([]spotPrice, len(prices))
+	var all []byte
 	for i := range prices {
-		all[i] = worded(&prices[i])
+		p := worded(&prices[i])
+		all = p.appendXML(all)
 	}
-	return describeSpotPriceHistoryOutput{all, token}, nil
+	return describeSpotPriceHistoryOutput{spotPrices{all}, token}, nil
 }
 
 func parseTime(name, s string, otherwise time.Time) (time.Time, error) {

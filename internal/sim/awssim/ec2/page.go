@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/kerf-sh/kerf/internal/sim/awssim/wire"
@@ -21,13 +22,9 @@ type limits struct{ min, max, size int }
 // page cuts the part that the caller asks for. Things are ordered by key, which must be unlike for each; the token holds
 // the last key of the part before, so that things that come or go between two calls neither repeat nor hide others.
 func page[T any](all []T, key func(*T) string, p paging, l limits) ([]T, string, error) {
-	size := l.size
-	if p.MaxResults != nil {
-		size = int(*p.MaxResults)
-		if size < l.min || size > l.max {
-			return nil, "", wire.Errorf("InvalidParameterValue",
-				"Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", size, l.min, l.max)
-		}
+	size, err := l.of(p)
+	if err != nil {
+		return nil, "", err
 	}
 	type keyed struct {
 		key string
@@ -59,6 +56,38 @@ func page[T any](all []T, key func(*T) string, p paging, l limits) ([]T, string,
 		out[i] = all[k.at]
 	}
 	return out, token, nil
+}
+
+// of is how many things a part holds; 0 = everything.
+func (l limits) of(p paging) (int, error) {
+	if p.MaxResults == nil {
+		return l.size, nil
+	}
+	size := int(*p.MaxResults)
+	if size < l.min || size > l.max {
+		return 0, wire.Errorf("InvalidParameterValue",
+			"Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", size, l.min, l.max)
+	}
+	return size, nil
+}
+
+// orderedPage is page for things that are in the order of their keys already. It makes the keys of few of them.
+func orderedPage[T any](all []T, key func(*T) string, p paging, l limits) ([]T, string, error) {
+	size, err := l.of(p)
+	if err != nil {
+		return nil, "", err
+	}
+	if p.NextToken != "" {
+		after, err := openToken(p.NextToken)
+		if err != nil {
+			return nil, "", err
+		}
+		all = all[sort.Search(len(all), func(i int) bool { return key(&all[i]) > after }):]
+	}
+	if size == 0 || len(all) <= size {
+		return all, "", nil
+	}
+	return all[:size], sealToken(key(&all[size-1])), nil
 }
 
 const tokenPrefix = "after "

@@ -98,11 +98,7 @@ func (s *service) describeInstanceStatus(_ *wire.Request, in *describeInstanceSt
 		return nil, err
 	}
 	statuses := s.world.Statuses()
-	var instances []world.Instance
-	for i := range statuses {
-		instances = append(instances, statuses[i].Instance)
-	}
-	if _, err := s.named(instances, in.IDs); err != nil {
+	if _, err := s.named(in.IDs); err != nil {
 		return nil, err
 	}
 	now := s.world.Now()

@@ -183,13 +183,20 @@ func (i *Instance) settleTags(now time.Time) {
 }
 
 // Instances returns the instances that a reader can see now, oldest first; terminated ones for an hour.
-func (w *World) Instances() []Instance {
+func (w *World) Instances() []Instance { return w.visible(func(string) bool { return true }) }
+
+// InstancesOf is Instances for those of the given ids that there are.
+func (w *World) InstancesOf(ids []string) []Instance {
+	return w.visible(func(id string) bool { return slices.Contains(ids, id) })
+}
+
+func (w *World) visible(takes func(id string) bool) []Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	out := make([]Instance, 0, len(w.ec2.instances))
-	for _, i := range w.ec2.instances {
-		if now.Before(i.visibleAt) {
+	var out []Instance
+	for id, i := range w.ec2.instances {
+		if now.Before(i.visibleAt) || !takes(id) {
 			continue
 		}
 		i.settleTags(now)

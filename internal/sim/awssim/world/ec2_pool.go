@@ -147,7 +147,7 @@ func (w *World) spotPriceLocked(instanceType, zone string) (int64, bool) {
 }
 
 // SpotPrices returns, for each type and zone, the price in force at start and all changes after it up to end, newest
-// first within a pool. Nil types or zones mean all.
+// first within a pool. Nil types or zones mean all, in the order of their names.
 func (w *World) SpotPrices(types, zones []string, start, end time.Time) []SpotPrice {
 	if types == nil {
 		types = w.ec2.facts.names
@@ -158,6 +158,7 @@ func (w *World) SpotPrices(types, zones []string, start, end time.Time) []SpotPr
 		for _, z := range w.ec2.net.zones {
 			zones = append(zones, z.Name)
 		}
+		slices.Sort(zones)
 	}
 	from, to := start.UnixNano(), end.UnixNano()
 	out := make([]SpotPrice, 0, len(types)*len(zones))

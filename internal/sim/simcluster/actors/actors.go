@@ -222,7 +222,10 @@ func (c *Actors) allPods() ([]*corev1.Pod, error) { return c.pods.List(labels.Ev
 // time: listers have none.
 func inOrder[T metav1.Object](all []T, err error) ([]T, error) {
 	slices.SortFunc(all, func(a, b T) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+		if in := cmp.Compare(a.GetNamespace(), b.GetNamespace()); in != 0 {
+			return in
+		}
+		return cmp.Compare(a.GetName(), b.GetName())
 	})
 	return all, err
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -45,34 +45,55 @@ func (c *Actors) collect(ctx context.Context) (time.Duration, error) {
 
 // collectLost deletes pods and replica sets whose owner is gone, and pods whose node is.
 func (c *Actors) collectLost(ctx context.Context) (time.Duration, error) {
-	sets, err := inOrder(c.replicaSets.List(labels.Everything()))
+	sets, err := c.replicaSets.List(labels.Everything())
 	if err != nil {
 		return 0, err
 	}
+	known := map[types.UID]bool{} // owners that are missing, and those that are not
+	lost := func(o metav1.Object) bool {
+		owner := metav1.GetControllerOfNoCopy(o)
+		if owner == nil || o.GetDeletionTimestamp() != nil {
+			return false
+		}
+		gone, ok := known[owner.UID]
+		if !ok {
+			gone = c.missing(o.GetNamespace(), owner)
+			known[owner.UID] = gone
+		}
+		return gone
+	}
+	sets, _ = inOrder(slices.DeleteFunc(sets, func(rs *appsv1.ReplicaSet) bool { return !lost(rs) }), nil)
 	var errs []error
 	for _, rs := range sets {
-		if o := metav1.GetControllerOf(rs); o != nil && rs.DeletionTimestamp == nil && c.missing(rs.Namespace, o) {
-			errs = append(errs, passed(c.o.Client.AppsV1().ReplicaSets(rs.Namespace).Delete(ctx, rs.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rs.UID}})))
-		}
+		errs = append(errs, passed(c.o.Client.AppsV1().ReplicaSets(rs.Namespace).Delete(ctx, rs.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &rs.UID}})))
 	}
-	pods, err := inOrder(c.allPods())
+	pods, err := c.allPods()
 	if err != nil {
 		return 0, err
 	}
+	clear(known) // the writes took time
+	orphans := map[types.UID]time.Time{}
+	pods, _ = inOrder(slices.DeleteFunc(pods, func(p *corev1.Pod) bool {
+		since, homeless := c.homeless(p)
+		if homeless {
+			orphans[p.UID] = since
+		}
+		return !homeless && !lost(p)
+	}), nil)
+	c.orphans = orphans
 	var next soonest
-	there := make(map[types.UID]bool, len(pods))
 	for _, p := range pods {
-		there[p.UID] = true
-		if o := metav1.GetControllerOf(p); o != nil && p.DeletionTimestamp == nil && c.missing(p.Namespace, o) {
+		if lost(p) {
 			errs = append(errs, passed(c.o.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID}})))
 		}
-		if lost, wait := c.homeless(p); lost && wait <= 0 {
-			errs = append(errs, passed(c.erase(ctx, p)))
-		} else if lost {
+		if since, homeless := orphans[p.UID]; !homeless {
+			continue
+		} else if wait := time.Until(since.Add(orphanTime)); wait > 0 {
 			next.in(wait)
+		} else {
+			errs = append(errs, passed(c.erase(ctx, p)))
 		}
 	}
-	maps.DeleteFunc(c.orphans, func(id types.UID, _ time.Time) bool { return !there[id] })
 	return time.Duration(next), errors.Join(errs...)
 }
 
@@ -93,21 +114,19 @@ func (c *Actors) missing(namespace string, o *metav1.OwnerReference) bool {
 	return err != nil || found.GetUID() != o.UID
 }
 
-// homeless tells whether a pod's node is gone, and how long that has yet to last.
-func (c *Actors) homeless(p *corev1.Pod) (bool, time.Duration) {
+// homeless tells whether a pod's node is gone, and since when that is known.
+func (c *Actors) homeless(p *corev1.Pod) (since time.Time, gone bool) {
 	if p.Spec.NodeName == "" {
-		return false, 0
+		return time.Time{}, false
 	}
 	if _, err := c.nodes.Get(p.Spec.NodeName); err == nil {
-		delete(c.orphans, p.UID)
-		return false, 0
+		return time.Time{}, false
 	}
 	since, ok := c.orphans[p.UID]
 	if !ok {
 		since = time.Now()
-		c.orphans[p.UID] = since
 	}
-	return true, orphanTime - time.Since(since)
+	return since, true
 }
 
 // collectNodes deletes the nodes whose NodeClaim is gone.
