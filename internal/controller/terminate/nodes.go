@@ -209,6 +209,10 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 		return reconcile.Result{}, err
 	}
 	if !done {
+		// That the instance of a node that is not ready is gone, no event may tell: the node's last word came before.
+		if !index.Ready(node) && (after == 0 || after > unseen) {
+			after = unseen
+		}
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, n.release(ctx, node)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,5 +87,29 @@ func TestANodeThatEvictsNoMoreLeavesTheLine(t *testing.T) {
 				t.Errorf("the budget allows one eviction, and %v are woken", woken)
 			}
 		})
+	}
+}
+
+// A drain that waits for no time and no event ends all the same once the instance is gone.
+func TestAStalledDrainOfANodeThatIsNotReadyIsLookedAtAgain(t *testing.T) {
+	w := admit(t, 0, pod("a", held("true")))
+	if _, after := w.look(time.Minute); after != 0 {
+		t.Errorf("the drain of a ready node is looked at again after %s, want an event to bring it on", after)
+	}
+	node := &corev1.Node{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if err := w.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := w.look(2 * time.Minute); after != unseen {
+		t.Errorf("the drain of a node that is not ready is looked at again after %s, want %s", after, unseen)
+	}
+	w.deaf = &cloud.Error{Class: cloud.NotFound, Err: errors.New("it does not exist")}
+	w.look(3 * time.Minute)
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); !apierrors.IsNotFound(err) {
+		t.Errorf("the node of an instance that is gone is there yet: %v", err)
 	}
 }
