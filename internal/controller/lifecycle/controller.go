@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
@@ -149,7 +150,7 @@ func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
 		b = b.WatchesRawSource(source.Channel(c.podNews(), &handler.EnqueueRequestForObject{}))
 	}
 	return b.
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff.Usual()}).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.lifecycle", c))
 }
 
