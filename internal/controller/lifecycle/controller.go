@@ -93,6 +93,8 @@ type memory struct {
 	lookupAt time.Time
 	// nominating is a round of nominations to its node that was begun and whose end was not seen yet.
 	nominating *nominating
+	// refusedSince is since when the API has refused to have its launch written; zero when it has not.
+	refusedSince time.Time
 	// unseenSince is since when nominations have been written that no watch has told of; zero when there are none.
 	unseenSince time.Time
 }
@@ -196,9 +198,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.store(ctx, stored, claim); apierrors.IsNotFound(err) {
 		return reconcile.Result{}, c.endUnclaimed(ctx, claim.Name)
 	} else if err != nil && !apierrors.IsConflict(err) {
+		if c.refused(ctx, stored, claim, err) {
+			return reconcile.Result{}, nil // the event of its deletion brings it back, and its instance is ended
+		}
 		return reconcile.Result{}, err
 	} else if err != nil {
 		stepErr = err
+	} else {
+		c.remember(claim).refusedSince = time.Time{}
 	}
 	if stepErr != nil {
 		return reconcile.Result{}, stepErr
