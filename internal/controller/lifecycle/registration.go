@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,6 +32,9 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
 	if err != nil {
 		return nil, err
+	}
+	if len(nodes) != 1 {
+		c.remember(claim).unseenSince = time.Time{} // what was nominated to a node that is gone is not waited for
 	}
 	switch {
 	case len(nodes) == 0:
