@@ -68,3 +68,24 @@ func TestADrainThatWaitsEndsWithItsInstance(t *testing.T) {
 		})
 	}
 }
+
+// Evictions of pods on an instance that was stopped come to nothing, and a pod that must not be disrupted would hold it for ever.
+func TestADrainThatWaitsEndsWhenItsInstanceIsStopped(t *testing.T) {
+	simcluster.Run(t, simcluster.Options{World: few}, func(h *simcluster.Cluster) {
+		node := protect(h)
+		remove(h, &node)
+		h.Pass(10 * time.Minute)
+		if n := len(on(h, node.Name)); n != 1 {
+			h.T.Fatalf("%d pods are on the node, want the one that must not be disrupted", n)
+		}
+		if !h.AWS.World.Stop(instanceOf(node)) {
+			h.T.Fatalf("%s does not run", instanceOf(node))
+		}
+		h.T.Logf("the node went after %s", gone(h, 2*time.Minute, node))
+		h.Pass(3 * time.Minute)
+		h.Running(time.Minute, "web", 1)
+		if n, m := len(h.Claims()), len(h.Instances()); n != 1 || m != 1 {
+			h.T.Errorf("%d nodeclaims and %d instances are there, want one of each", n, m)
+		}
+	})
+}
