@@ -130,7 +130,7 @@ func anInstanceDies(t *testing.T, e *env) {
 	}
 	s.gone(80*time.Second, &karpv1.NodeClaim{ObjectMeta: objectMeta(claim)})
 	s.told(20*time.Second, "InstanceGone", claim, victim.ID)
-	s.run(60*time.Second, 2)
+	s.run(150*time.Second, 2) // Kubernetes collects pods 40 to 60 seconds after their node
 	s.matched(10 * time.Second)
 }
 

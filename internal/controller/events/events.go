@@ -113,7 +113,7 @@ func Reasons() []Reason {
 		{InterruptionQueueNotReady, "EC2NodeClass", "the interruption queue does not work", true},
 		{InvalidDoNotDisruptAnnotation, "Pod", "its annotation is neither `true` nor a duration, and is ignored", false},
 		{LaunchFailed, "Pod", "the node that it waits for could not be launched", true},
-		{LaunchTimeout, "NodeClaim", "no instance could be launched within `--launch-timeout`", true},
+		{LaunchTimeout, "NodeClaim", "no instance could be launched within `--launch-timeout`, or the API has refused for `--registration-timeout` to have it written", true},
 		{Launched, "NodeClaim", "what was launched and at which price; also the transition of the condition", false},
 		{MaintenanceOver, "Node, NodeClaim", "work that EC2 had scheduled is over or called off", true},
 		{MultipleNodesFound, "NodeClaim", "several nodes claim its instance", false},

@@ -45,11 +45,13 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 			n.rule.how = graceful
 		}
 	}
-	if n.rule.how == byNotice && due(n.at, now).Add(margin).Before(now) {
+	by := due(n.at, now)
+	if n.rule.how == byNotice && by.Add(margin).Before(now) {
 		// The warning is older than its notice. If the instance is gone, that is known by other ways.
 		if gone, _, err := c.gone(ctx, claim); err != nil || gone {
 			return err
 		}
+		by = now.Add(overtime)
 	}
 	switch reservation := claim.Labels[awsv1.LabelCapacityReservationID]; {
 	case !n.rule.closes:
@@ -65,7 +67,7 @@ func (c *Controller) act(ctx context.Context, claim *karpv1.NodeClaim, n news) e
 		}
 		return nil
 	case byNotice:
-		return c.drain(ctx, claim, n, due(n.at, now))
+		return c.drain(ctx, claim, n, by)
 	case ifGone:
 		if !claim.DeletionTimestamp.IsZero() {
 			return nil // we ended it ourselves, or its end is under way

@@ -44,8 +44,8 @@ func TestWhatEachMessageDoes(t *testing.T) {
 		{name: "a spot warning does not lengthen a shorter grace period", body: spot(ours, start), kind: "spot_interrupted", grace: 30 * time.Second,
 			drained: true, deadline: start.Add(30 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
 		{name: "a stale spot warning about an instance that is gone does nothing", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted", gone: true},
-		{name: "a stale spot warning about an instance that still runs drains past all budgets", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted",
-			drained: true, deadline: start.Add(-65 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
+		{name: "a stale spot warning about an instance that still runs gives its pods time to end", body: spot(ours, start.Add(-3*time.Minute)), kind: "spot_interrupted",
+			drained: true, deadline: start.Add(30 * time.Second), why: "spot_interrupted", events: two("SpotInterrupted"), closed: closed},
 		{name: "a rebalance recommendation tells", body: rebalance(ours, start), kind: "rebalance_recommendation", events: []string{"SpotRebalanceRecommendation", "SpotRebalanceRecommendation"}},
 		{name: "a rebalance recommendation replaces where settings say so", body: rebalance(ours, start), kind: "rebalance_recommendation", opts: interruption.Options{ReplaceOnRebalance: true},
 			drained: true, why: "rebalance_recommendation", events: two("SpotRebalanceRecommendation"), closed: closed},
@@ -156,6 +156,19 @@ func TestTheSameAgainChangesNothing(t *testing.T) {
 	}
 	if n := len(h.line.deleted); n != 5 {
 		t.Errorf("deleted %d of 5 messages", n)
+	}
+}
+
+// A late warning that comes again does not give the pods more time.
+func TestALateWarningGivesTimeOnce(t *testing.T) {
+	claim := nodeClaim("a", ours)
+	h := newTestCluster(t, interruption.Options{}, claim, nodeOf(claim))
+	late := spot(ours, start.Add(-10*time.Minute))
+	h.deliver(late)
+	h.clock.Step(20 * time.Second)
+	h.deliver(late)
+	if d := h.deadline("a"); d != stamp(start.Add(30*time.Second)) {
+		t.Errorf("deadline %s", d)
 	}
 }
 

@@ -115,6 +115,9 @@ const (
 	notice = 2 * time.Minute
 	// margin is how long before that the last pod has to be gone, for clocks that differ and for volumes to be let go.
 	margin = 5 * time.Second
+	// overtime is how long the pods of an instance have that runs though its notice is over. It may go at any moment; but EC2 has let it
+	// run, and 30 seconds is what pods are given to end by default (Kubernetes: terminationGracePeriodSeconds).
+	overtime = 30 * time.Second
 	// impairedFor is how long a status check must have failed: checks fail for a moment now and then.
 	impairedFor = 2 * time.Minute
 )

@@ -51,3 +51,50 @@ func TestANodeThatIsMadeAnewIsAdoptedAgain(t *testing.T) {
 	}
 	want("made anew")
 }
+
+// Without the finalizer the end of the claim would end the instance under its pods.
+func TestANodeThatLostTheFinalizerGetsItBack(t *testing.T) {
+	h := admit(t)
+	look := func() *corev1.Node {
+		t.Helper()
+		for range 2 {
+			if _, err := h.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		node := &corev1.Node{}
+		if err := h.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+			t.Fatal(err)
+		}
+		return node
+	}
+	claim := h.claim(t)
+	claim.Spec.StartupTaints = []corev1.Taint{{Key: "cni", Effect: corev1.TaintEffectNoExecute}}
+	if err := h.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Client.Create(t.Context(), readyNode(func(n *corev1.Node) {
+		n.Spec.ProviderID, n.Spec.Taints = claim.Status.ProviderID, []corev1.Taint{karpv1.UnregisteredNoExecuteTaint()}
+	})); err != nil {
+		t.Fatal(err)
+	}
+	node := look()
+	if len(node.Spec.Taints) != 1 {
+		t.Fatalf("the node has the taints %v, want that of its start", node.Spec.Taints)
+	}
+	node.Finalizers, node.OwnerReferences, node.Spec.Taints = nil, nil, nil // the start is over
+	node.Labels = map[string]string{"from": "kubelet"}
+	if err := h.Client.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	node = look()
+	if !controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) || len(node.OwnerReferences) != 1 || node.Labels[karpv1.NodeRegisteredLabelKey] != "true" || node.Labels["from"] != "kubelet" {
+		t.Errorf("the finalizers %v, the owners %v and the labels %v are back", node.Finalizers, node.OwnerReferences, node.Labels)
+	}
+	if len(node.Spec.Taints) != 0 {
+		t.Errorf("the node of running pods got the taints %v", node.Spec.Taints)
+	}
+	if version := node.ResourceVersion; look().ResourceVersion != version {
+		t.Error("it is written to again")
+	}
+}

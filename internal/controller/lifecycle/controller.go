@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/controller/story"
@@ -92,6 +93,8 @@ type memory struct {
 	lookupAt time.Time
 	// nominating is a round of nominations to its node that was begun and whose end was not seen yet.
 	nominating *nominating
+	// refusedSince is since when the API has refused to have its launch written; zero when it has not.
+	refusedSince time.Time
 	// unseenSince is since when nominations have been written that no watch has told of; zero when there are none.
 	unseenSince time.Time
 }
@@ -149,7 +152,7 @@ func (c *Controller) Register(mgr ctrl.Manager, workers int) error {
 		b = b.WatchesRawSource(source.Channel(c.podNews(), &handler.EnqueueRequestForObject{}))
 	}
 	return b.
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff.Usual()}).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.lifecycle", c))
 }
 
@@ -195,9 +198,14 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := c.store(ctx, stored, claim); apierrors.IsNotFound(err) {
 		return reconcile.Result{}, c.endUnclaimed(ctx, claim.Name)
 	} else if err != nil && !apierrors.IsConflict(err) {
+		if c.refused(ctx, stored, claim, err) {
+			return reconcile.Result{}, nil // the event of its deletion brings it back, and its instance is ended
+		}
 		return reconcile.Result{}, err
 	} else if err != nil {
 		stepErr = err
+	} else {
+		c.remember(claim).refusedSince = time.Time{}
 	}
 	if stepErr != nil {
 		return reconcile.Result{}, stepErr

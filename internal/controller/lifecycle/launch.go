@@ -10,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
@@ -25,10 +23,6 @@ import (
 // messageLimit cuts the cloud's words in a condition, as far as the API takes events: what was wrong comes last in them. The whole text is
 // in the log.
 const messageLimit = 1000
-
-func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute)
-}
 
 // launch launches the instance of a claim. gone is true when the claim was deleted because it can't be served.
 func (c *Controller) launch(ctx context.Context, claim *karpv1.NodeClaim) (gone bool, err error) {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -195,6 +196,36 @@ func TestANodeWaitsUntilItsNominationsAreSeen(t *testing.T) {
 				fakeClock.Step(tc.pass)
 			}
 		})
+	}
+}
+
+// The node of a claim may go while what was nominated to it has not been seen.
+func TestWhatWasNominatedToANodeThatIsGoneIsNotWaitedFor(t *testing.T) {
+	h := admit(t)
+	h.Nominees = &planned{unseen: 1000}
+	node := readyNode(func(n *corev1.Node) {
+		n.Spec.ProviderID, n.Spec.Taints = h.claim(t).Status.ProviderID, []corev1.Taint{karpv1.UnregisteredNoExecuteTaint()}
+	})
+	if err := h.Client.Create(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	look := func() time.Duration {
+		t.Helper()
+		next, err := h.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next.RequeueAfter
+	}
+	if next := look(); next != reread {
+		t.Fatalf("it is looked at again after %s, want %s while the nominations are not seen", next, reread)
+	}
+	node.Spec.ProviderID = "aws:///us-east-1a/i-2" // that of the claim's instance is gone
+	if err := h.Client.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if next := look(); next < time.Second {
+		t.Errorf("it is looked at again after %s though its node is gone", next)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,6 +32,9 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	nodes, err := index.NodesOfClaim(ctx, c.Client, claim)
 	if err != nil {
 		return nil, err
+	}
+	if len(nodes) != 1 {
+		c.remember(claim).unseenSince = time.Time{} // what was nominated to a node that is gone is not waited for
 	}
 	switch {
 	case len(nodes) == 0:
@@ -95,21 +99,29 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 
 func isUnregistered(t corev1.Taint) bool { return t.Key == karpv1.UnregisteredTaintKey }
 
-// adoptAgain adopts the node of a registered claim that a kubelet has made anew, after somebody deleted it.
+// adoptAgain adopts the node of a registered claim that a kubelet has made anew, after somebody deleted it. One that lost Kerf's
+// finalizer otherwise gets back what its drain hangs on, and no taints: pods run on it.
 func (c *Controller) adoptAgain(ctx context.Context, claim *karpv1.NodeClaim, stored, node *corev1.Node) error {
-	if !slices.ContainsFunc(node.Spec.Taints, isUnregistered) || !node.DeletionTimestamp.IsZero() {
+	anew := slices.ContainsFunc(node.Spec.Taints, isUnregistered)
+	if !node.DeletionTimestamp.IsZero() || !anew && controllerutil.ContainsFinalizer(node, karpv1.TerminationFinalizer) {
 		return nil
 	}
-	adopt(node, claim)
-	if err := c.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("registering node %q, which was made anew, for nodeclaim %q: %w", node.Name, claim.Name, err))
+	said, why := "registered the node of a nodeclaim that its kubelet has made anew", "which was made anew"
+	if anew {
+		adopt(node, claim)
+	} else {
+		own(node, claim)
+		said, why = "gave a node its finalizer back, without which its instance would end under its pods", "which lost its finalizer"
 	}
-	c.Log.InfoContext(ctx, "registered the node of a nodeclaim that its kubelet has made anew", append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name)...)
+	if err := c.Client.Patch(ctx, node, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{})); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("registering node %q, %s, for nodeclaim %q: %w", node.Name, why, claim.Name, err))
+	}
+	c.Log.InfoContext(ctx, said, append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name)...)
 	return nil
 }
 
-// adopt gives a node what its claim says and takes the unregistered taint away.
-func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
+// own makes a node the claim's: by the finalizer, the owner and the labels.
+func own(node *corev1.Node, claim *karpv1.NodeClaim) {
 	controllerutil.AddFinalizer(node, karpv1.TerminationFinalizer)
 	owner := metav1.NewControllerRef(claim, schema.GroupVersionKind{Group: karpv1.Group, Version: "v1", Kind: "NodeClaim"})
 	owner.Controller = nil
@@ -119,6 +131,12 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	if node.Labels == nil {
 		node.Labels = map[string]string{}
 	}
+	maps.Copy(node.Labels, claim.Labels)
+	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
+}
+
+// adopt gives a node what its claim says and takes the unregistered taint away.
+func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 	if node.Annotations == nil {
 		node.Annotations = map[string]string{}
 	}
@@ -129,7 +147,7 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 			}
 		}
 	}
-	maps.Copy(node.Labels, claim.Labels)
+	own(node, claim)
 	maps.Copy(node.Annotations, claim.Annotations)
 	delete(node.Annotations, apply.HoldUntilAnnotation) // the claim's may be taken off, and nobody would look here
 	delete(node.Annotations, apply.HoldReasonAnnotation)
@@ -138,6 +156,5 @@ func adopt(node *corev1.Node, claim *karpv1.NodeClaim) {
 		node.Spec.Taints = append(slices.DeleteFunc(node.Spec.Taints, intake.IsTurnTaint), intake.TurnTaint(turn))
 	}
 	delete(node.Annotations, story.TraceparentAnnotation)
-	node.Labels[karpv1.NodeRegisteredLabelKey] = "true"
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isUnregistered)
 }

@@ -44,6 +44,10 @@ func (d *dealer) Launch(context.Context, *karpv1.NodeClaim, *awsv1.EC2NodeClass)
 	return &cloud.Instance{ProviderID: "aws:///z/i-1", Labels: map[string]string{"a": "b"}}, nil
 }
 
+func (d *dealer) Get(_ context.Context, id string) (*cloud.Instance, error) {
+	return &cloud.Instance{ProviderID: id, State: "running"}, nil
+}
+
 func (d *dealer) Terminate(_ context.Context, id string) error {
 	if d.deaf > 0 {
 		d.deaf--

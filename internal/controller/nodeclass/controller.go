@@ -29,6 +29,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
@@ -76,7 +77,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 			}
 			return nil
 		}), builder.WithPredicates(gone)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 10}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 10, RateLimiter: backoff.Usual()}).
 		Complete(c.Metrics.Guard(c.Log, "nodeclass", c))
 }
 

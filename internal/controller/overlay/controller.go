@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,6 +20,7 @@ import (
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/api/karpenter/v1alpha1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -67,6 +69,7 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		Watches(&karpv1.NodePool{}, whole, changed).
 		// Its types are known once it is resolved, which is no change of its generation.
 		Watches(&awsv1.EC2NodeClass{}, whole, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WithOptions(controller.Options{RateLimiter: backoff.Usual()}).
 		Complete(c.Metrics.Guard(c.Log, "nodeoverlay", c))
 }
 

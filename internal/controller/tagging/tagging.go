@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -23,6 +22,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/index"
 	"github.com/kerf-sh/kerf/internal/controller/obs"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
@@ -68,10 +68,9 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 		claim, ok := o.(*karpv1.NodeClaim)
 		return ok && due(claim)
 	})
-	retry := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.tagging").
 		For(&karpv1.NodeClaim{}, builder.WithPredicates(wanted)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: retry}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff.Between(firstRetry, lastRetry)}).
 		Complete(c.metrics.Guard(c.log, "nodeclaim.tagging", c))
 }
 

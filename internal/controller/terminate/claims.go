@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -27,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -39,9 +39,9 @@ import (
 // poll is how often an instance that is shutting down is asked about.
 const poll = 2 * time.Second
 
-func backoff() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 10*time.Second)
-}
+// firstRetry and lastRetry bound the pause after a failure, which doubles. The time of a drain may be short: a spot instance has two
+// minutes.
+const firstRetry, lastRetry = 100 * time.Millisecond, 10 * time.Second
 
 // Claims finalizes NodeClaims.
 type Claims struct {
@@ -62,7 +62,7 @@ func (c *Claims) Register(mgr ctrl.Manager, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("nodeclaim.termination").
 		For(&karpv1.NodeClaim{}).
 		Watches(&corev1.Node{}, index.NodeToClaims(mgr.GetClient()), builder.WithPredicates(index.MoreThanAlive())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff.Between(firstRetry, lastRetry)}).
 		Complete(c.Metrics.Guard(c.Log, "nodeclaim.termination", c))
 }
 

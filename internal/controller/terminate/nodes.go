@@ -31,6 +31,7 @@ import (
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
 	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
+	"github.com/kerf-sh/kerf/internal/controller/backoff"
 	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/controller/events"
 	"github.com/kerf-sh/kerf/internal/controller/index"
@@ -86,7 +87,7 @@ func (n *Nodes) Register(mgr ctrl.Manager, workers int) error {
 			n.queue.Store(&q)
 			return nil
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, RateLimiter: backoff.Between(firstRetry, lastRetry)}).
 		Complete(n.Metrics.Guard(n.Log, "node.termination", n))
 }
 
@@ -182,9 +183,13 @@ func (n *Nodes) Reconcile(ctx context.Context, req reconcile.Request) (reconcile
 			return reconcile.Result{}, fmt.Errorf("of node %q, which was deleted: %w", node.Name, err)
 		}
 	}
-	if n.instanceLost(ctx, node) {
+	instance, lost := n.lookUp(ctx, node)
+	if lost {
 		n.reportLost(node, claim)
 		return reconcile.Result{}, n.release(ctx, node)
+	}
+	if written, err := n.halted(ctx, claim, instance); err != nil || written {
+		return reconcile.Result{}, client.IgnoreNotFound(err) // the event of the write brings the node back
 	}
 	if err := n.taint(ctx, node); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -209,6 +214,10 @@ func (n *Nodes) wind(ctx context.Context, node *corev1.Node, claim *karpv1.NodeC
 		return reconcile.Result{}, err
 	}
 	if !done {
+		// That the instance of a node that is not ready is gone, no event may tell: the node's last word came before.
+		if !index.Ready(node) && (after == 0 || after > unseen) {
+			after = unseen
+		}
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, n.release(ctx, node)
@@ -235,30 +244,6 @@ func (n *Nodes) steps(ctx context.Context, node *corev1.Node, claim *karpv1.Node
 		return 0, false, fmt.Errorf("terminating the instance of node %q: %w", node.Name, err)
 	}
 	return poll, outcome != Ending && outcome != Asked, nil
-}
-
-// instanceLost reports whether the node is not ready and its instance is gone: then there is nothing left to drain.
-func (n *Nodes) instanceLost(ctx context.Context, node *corev1.Node) bool {
-	if index.Ready(node) || node.Spec.ProviderID == "" {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, prompt)
-	defer cancel()
-	_, err := n.Cloud.Get(ctx, node.Spec.ProviderID)
-	if err != nil && !cloud.IsNotFound(err) {
-		// Pods can leave while the cloud can't be asked; the end of the instance asks it again.
-		n.Log.Warn("the instance of a node that is not ready could not be read; the node is drained, and the instance is asked for again when it is ended", append(story.OfNode(node), "node", node.Name, "provider_id", node.Spec.ProviderID, "error", err)...)
-	}
-	return cloud.IsNotFound(err)
-}
-
-// reportLost says so when an instance is gone that nobody here has ended.
-func (n *Nodes) reportLost(node *corev1.Node, claim *karpv1.NodeClaim) {
-	if claim == nil || claim.StatusConditions().IsTrue(karpv1.ConditionTypeInstanceTerminating) {
-		return
-	}
-	n.Recorder.Eventf(claim, corev1.EventTypeWarning, events.InstanceGone, "instance %s no longer exists; it was not Kerf that ended it", node.Spec.ProviderID)
-	n.Log.Warn("instance is gone, and Kerf has not ended it; its node is removed, and its pods get room elsewhere", append(story.Of(claim), "nodeclaim", claim.Name, "node", node.Name, "provider_id", node.Spec.ProviderID)...)
 }
 
 // taint keeps new pods and load balancers off the node.

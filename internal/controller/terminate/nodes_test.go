@@ -3,17 +3,20 @@ package terminate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/kerf-sh/kerf/internal/controller/deadline"
 	"github.com/kerf-sh/kerf/internal/state/cloud"
 )
 
@@ -86,5 +89,57 @@ func TestANodeThatEvictsNoMoreLeavesTheLine(t *testing.T) {
 				t.Errorf("the budget allows one eviction, and %v are woken", woken)
 			}
 		})
+	}
+}
+
+// A drain that waits for no time and no event ends all the same once the instance is gone.
+func TestAStalledDrainOfANodeThatIsNotReadyIsLookedAtAgain(t *testing.T) {
+	w := admit(t, 0, pod("a", held("true")))
+	if _, after := w.look(time.Minute); after != 0 {
+		t.Errorf("the drain of a ready node is looked at again after %s, want an event to bring it on", after)
+	}
+	node := &corev1.Node{}
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+		t.Fatal(err)
+	}
+	node.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if err := w.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := w.look(2 * time.Minute); after != unseen {
+		t.Errorf("the drain of a node that is not ready is looked at again after %s, want %s", after, unseen)
+	}
+	w.deaf = &cloud.Error{Class: cloud.NotFound, Err: errors.New("it does not exist")}
+	w.look(3 * time.Minute)
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); !apierrors.IsNotFound(err) {
+		t.Errorf("the node of an instance that is gone is there yet: %v", err)
+	}
+}
+
+// No pod runs on an instance that was stopped while its node drains, and what protects its pods would hold the node for ever.
+func TestADrainEndsWhereItsInstanceNoLongerRuns(t *testing.T) {
+	for state, ends := range map[string]bool{"running": false, "stopping": false, "stopped": true, "shutting-down": true} {
+		for _, ready := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, ready %t", state, ready), func(t *testing.T) {
+				w := admit(t, 0, pod("a", held("true")))
+				w.state = state
+				if !ready {
+					node := &corev1.Node{}
+					if err := w.Client.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
+						t.Fatal(err)
+					}
+					node.Status.Conditions[0].Status = corev1.ConditionFalse
+					if err := w.Client.Status().Update(t.Context(), node); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.look(time.Minute)
+				calls, _ := w.look(time.Minute + time.Second)
+				by, ok := deadline.Of(w.claim())
+				if want := ends && !ready; ok != want || want && !by.Equal(noon.Add(time.Minute)) || (len(calls) > 0) != want {
+					t.Errorf("the end is %s (%t), and the pod is asked to go: %v", by, ok, calls)
+				}
+			})
+		}
 	}
 }

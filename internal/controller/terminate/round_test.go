@@ -52,6 +52,7 @@ type ward struct {
 	refuse   map[string]error            // answers to evictions and deletions by pod
 	eviction func(context.Context) error // the answer to evictions of pods whose instance ends, where it is set
 	deaf     error                       // the cloud's answer to Get
+	state    string                      // the instance's, as the cloud says it
 	instance []string                    // terminated
 	launched *cloud.Instance             // that was launched for the claim, by whoever
 	unknown  bool                        // whether it was is not known
@@ -65,7 +66,7 @@ func (i indexer) IndexField(_ context.Context, obj client.Object, field string, 
 }
 
 func (w *ward) Get(context.Context, string) (*cloud.Instance, error) {
-	return &cloud.Instance{}, w.deaf
+	return &cloud.Instance{State: w.state}, w.deaf
 }
 
 func (w *ward) Find(ctx context.Context, _ *karpv1.NodeClaim) (*cloud.Instance, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/index"
 )
 
-// unseen is how soon attachments are looked at again although no event came.
+// unseen is how soon attachments, and the instance of a node that is not ready, are looked at again although no event came.
 const unseen = 30 * time.Second
 
 // detach waits until no volume that could be detached is attached to the node any more: ending the instance under an

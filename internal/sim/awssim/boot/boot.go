@@ -2,7 +2,7 @@
 // acted out: the user data is read in the format of that image, a kubelet is configured from it, and only if that
 // kubelet would start, reach the cluster and be let in does a node object appear, with the labels, taints and
 // resources which this user data gives on this instance. When the instance ends, its node ends the way it does in a
-// real cluster: it is NotReady, and once the instance is gone the node is deleted and its pods with it.
+// real cluster: it is NotReady, and once the instance is gone the node is deleted. Its pods are left to who collects them.
 package boot
 
 import (

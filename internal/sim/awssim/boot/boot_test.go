@@ -404,11 +404,9 @@ func TestNodeEndsWithItsInstance(t *testing.T) {
 	i := l.launch(world.FamilyAL2023, world.VariantStandard, "m5.large", nodeConfig(fullCluster, ""), nil)
 	l.settle()
 	name := l.nodes()[0].Name
-	for _, p := range []struct{ name, node string }{{"lost", name}, {"elsewhere", "another"}} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: "default"}, Spec: corev1.PodSpec{NodeName: p.node}}
-		if _, err := l.kube.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lost", Namespace: "default"}, Spec: corev1.PodSpec{NodeName: name}}
+	if _, err := l.kube.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := l.world.Terminate([]string{i.ID}); err != nil {
 		t.Fatal(err)
@@ -425,8 +423,8 @@ func TestNodeEndsWithItsInstance(t *testing.T) {
 		t.Errorf("the node outlives its instance:\n%s", l.log(i.ID))
 	}
 	pods, err := l.kube.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(pods.Items) != 1 || pods.Items[0].Name != "elsewhere" {
-		t.Errorf("pods left: %v, %v", pods.Items, err)
+	if err != nil || len(pods.Items) != 1 {
+		t.Errorf("pods left: %v, %v; they are for Kubernetes to collect", pods.Items, err)
 	}
 	if r, _ := l.boot.Report(i.ID); r.State != boot.Ended {
 		t.Errorf("state %s", r.State)

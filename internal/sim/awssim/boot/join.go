@@ -143,7 +143,8 @@ func (b *Booter) OnTerminated(i world.Instance) {
 	b.later(b.opts.World.Options().TerminatedVisible, func() { b.forget(i.ID) })
 }
 
-// remove deletes the node of an instance that is gone, and the pods that died with it.
+// remove deletes the node of an instance that is gone. Its pods stay: Kubernetes' garbage collection of pods takes them once the Node
+// object is gone, which a finalizer may hold.
 func (b *Booter) remove(i world.Instance) {
 	name := b.nodeOf(i.ID)
 	if name == "" {
@@ -172,27 +173,6 @@ func (b *Booter) removeNode(i world.Instance, name string) error {
 	err = nodes.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &node.UID}})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return err
-	}
-	return b.losePods(ctx, i, name)
-}
-
-// losePods deletes the pods of an instance that is gone, without asking a kubelet that cannot answer.
-func (b *Booter) losePods(ctx context.Context, i world.Instance, node string) error {
-	pods, err := b.opts.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
-	if err != nil {
-		return fmt.Errorf("list its pods: %w", err)
-	}
-	for n := range pods.Items {
-		p := &pods.Items[n]
-		if p.Spec.NodeName != node {
-			continue
-		}
-		now := int64(0)
-		err := b.opts.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete pod %s/%s: %w", p.Namespace, p.Name, err)
-		}
-		b.logf(i.ID, "pod %s/%s is lost with the instance", p.Namespace, p.Name)
 	}
 	return nil
 }
