@@ -235,7 +235,7 @@ func TestPoliciesOfARoleAreWhole(t *testing.T) {
 	if !whole || len(p.Identity) != 1 || p.Identity[0].Document.Statements[0].Actions[0] != "a:New" || p.Boundary == nil {
 		t.Errorf("policies are %+v, whole %v", p, whole)
 	}
-	if got := a.Policies[0]; !cmp.Equal(got.AttachedTo, []string{"kerf-karpenter"}) || got.Characters == 0 {
+	if got := a.Policies[0]; !cmp.Equal(got.AttachedTo, []string{"kerf-karpenter"}) || got.Characters == 0 || got.Attachments != 1 || got.OfOthers() {
 		t.Errorf("the policy is %+v", got)
 	}
 	a.Policies[0].Document = nil

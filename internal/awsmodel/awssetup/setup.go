@@ -61,8 +61,13 @@ type Policy struct {
 	Name, ARN  string
 	Document   *iampolicy.Document
 	Characters int      // size as IAM counts it: without white space
-	AttachedTo []string // role names
+	AttachedTo []string // role names, of the roles that are here
+	// Attachments is how many users, groups and roles of the account have it, here or not; zero: not known.
+	Attachments int
 }
+
+// OfOthers tells whether more have the policy than the roles that are here.
+func (p *Policy) OfOthers() bool { return p.Attachments > len(p.AttachedTo) }
 
 // Queue is an SQS queue.
 type Queue struct {
