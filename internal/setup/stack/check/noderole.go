@@ -213,6 +213,7 @@ func (c *Comparison) mapping() {
 				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.Report.Cluster,
 			})
 			continue
+	c.webIdentity(base, r)
 		}
 		if e.Type != "EC2_LINUX" && e.Type != "EC2_WINDOWS" {
 			c.add(Finding{
@@ -229,3 +230,42 @@ func (c *Comparison) mapping() {
 		})
 	}
 }
+// webIdentity judges whether the controller's service account gets a role by an identity provider of a cluster. Conditions on
+// other things than whose token it is are their owner's.
+func (c *Comparison) webIdentity(base Finding, r *awssetup.Role) {
+	d := &iampolicy.Document{Version: r.Trust.Version}
+	for _, st := range r.Trust.Statements {
+		st.Conditions = slices.DeleteFunc(slices.Clone(st.Conditions), func(c iampolicy.Condition) bool {
+			key := strings.ToLower(c.Key)
+			return !strings.HasSuffix(key, ":sub") && !strings.HasSuffix(key, ":aud")
+		})
+		d.Statements = append(d.Statements, st)
+	}
+	providers := identityProviders(r.Trust)
+	if len(providers) == 0 || trusts(r.Trust, "pods.eks.") && c.Associated() {
+		return
+	}
+	o := c.Stack.Options
+	subject := "system:serviceaccount:" + o.Namespace + ":" + o.ServiceAccount
+	var why iampolicy.Decision
+	for _, p := range providers {
+		_, issuer, _ := strings.Cut(p, ":oidc-provider/")
+		call := iampolicy.Call{Caller: iampolicy.Caller{Federated: p, Account: c.Found.AccountID}, Action: "sts:AssumeRoleWithWebIdentity", Resource: r.ARN, Context: iampolicy.Context{}}
+		call.Context.Set(issuer+":sub", subject)
+		call.Context.Set(issuer+":aud", "sts.amazonaws.com")
+		if why = iampolicy.Evaluate(call, iampolicy.Policies{Resource: d, ResourceOnly: true, ResourceOwner: c.Found.AccountID}); why.OK() {
+			return
+		}
+	}
+	f := base
+	f.Severity, f.Action = Missing, "sts:AssumeRoleWithWebIdentity"
+	f.What = fmt.Sprintf("its trust policy does not let the service account %s/%s of %s take it", o.Namespace, o.ServiceAccount, Enumerate(providers))
+	if near := why.Near(); len(near) > 0 {
+		f.What += ": " + strings.Join(near, "; ")
+		f.Key = keyIn(near[0])
+	}
+	f.Why = "the controller gets no credentials"
+	f.Fix = "ask with StringEquals for " + subject + " in the provider's sub and for sts.amazonaws.com in its aud; if the controller has another service account, give the check --namespace and --service-account"
+	c.add(f)
+}
+

@@ -37,7 +37,9 @@ func (m *fixer) roles() {
 		m.detach(i, check.AdministratorPolicy)
 	}
 	m.trusted(i)
-	if m.reported(check.AreaController, func(f check.Finding) bool { return f.Action != "" && f.Severity == check.Missing }) {
+	if m.reported(check.AreaController, func(f check.Finding) bool {
+		return (f.Action == "sts:AssumeRole" || f.Action == "sts:TagSession") && f.Severity == check.Missing
+	}) {
 		m.s.Roles[i].Trust = withPodActions(m.s.Roles[i].Trust)
 		m.touch(rolePart, i, "trust")
 	}
