@@ -273,6 +273,9 @@ func (p *Parts) unreadPermissions() (awssetup.Gap, bool) {
 			}
 		}
 	}
+	if len(p.foreign) > 0 {
+		return awssetup.Gap{What: "the text of policy " + p.foreign[0], Why: "it is not here"}, true
+	}
 	return awssetup.Gap{}, false
 }
 

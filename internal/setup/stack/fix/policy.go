@@ -182,7 +182,7 @@ func (m *fixer) lacking(sid string, all []*holder) bool {
 		if n.SID != sid {
 			continue
 		}
-		if refused, _ := m.c.Refused(n); len(refused) > 0 {
+		if m.c.Lacks(n) {
 			return true
 		}
 	}

@@ -33,8 +33,12 @@ func (m *fixer) roles() {
 	if i < 0 {
 		return
 	}
-	if m.reported(check.AreaPermissions, func(f check.Finding) bool { return f.Policy == check.AdministratorPolicy }) {
-		m.detach(i, check.AdministratorPolicy)
+	for _, f := range m.c.Report.Findings {
+		switch {
+		case f.Area != check.AreaPermissions:
+		case f.Policy == check.AdministratorPolicy, check.Powerful(f.Thing) != "":
+			m.detach(i, f.Policy)
+		}
 	}
 	m.trusted(i)
 	if m.reported(check.AreaController, func(f check.Finding) bool {
