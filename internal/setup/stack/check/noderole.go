@@ -15,14 +15,16 @@ const maxRoleName = 64
 // managed are the policies of AWS that nodes need, by the end of their ARNs. Any of a line will do.
 var managed = []struct {
 	anyOf  []string
+	calls  []string // that tell whether other policies allow the same
 	breaks string
 	advice bool
 }{
-	{[]string{"AmazonEKSWorkerNodePolicy"}, "the kubelet cannot describe the cluster, and nodes do not join", false},
+	{[]string{"AmazonEKSWorkerNodePolicy"}, []string{"ec2:DescribeInstances"}, "the kubelet cannot describe the cluster, and nodes do not join", false},
 	{[]string{"AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryFullAccess"},
+		[]string{"ecr:GetAuthorizationToken", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"},
 		"images of ECR are not pulled, among them those of the network plug-in and kube-proxy, and nodes do not get ready", false},
-	{[]string{"AmazonEKS_CNI_Policy"}, "pods get no addresses, unless the network plug-in has a role of its own", true},
-	{[]string{"AmazonSSMManagedInstanceCore"}, "nodes cannot be reached by Session Manager", true},
+	{[]string{"AmazonEKS_CNI_Policy"}, []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface"}, "pods get no addresses, unless the network plug-in has a role of its own", true},
+	{[]string{"AmazonSSMManagedInstanceCore"}, []string{"ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel"}, "nodes cannot be reached by Session Manager", true},
 }
 
 // AdministratorPolicy is the managed policy of AWS that allows everything.
@@ -48,10 +50,20 @@ func (c *Comparison) nodeRole() {
 	base := Finding{Area: AreaNodeRole, Thing: r.Name}
 	c.nodeTrust(base)
 	_, unread := c.Found.unread("attached policies", r.Name)
+	grants, gap := c.nodePolicies(r)
 	for _, m := range managed {
 		if unread || slices.ContainsFunc(r.ManagedPolicyARNs, func(arn string) bool {
 			return slices.Contains(m.anyOf, arn[strings.LastIndex(arn, "/")+1:])
 		}) {
+			continue
+		}
+		if c.nodesMay(grants, m.calls) {
+			continue
+		}
+		if gap != "" {
+			if !m.advice {
+				c.Report.Unread = append(c.Report.Unread, Unread{What: "whether nodes may call " + List(m.calls), Why: "role " + r.Name + " does not have " + m.anyOf[0] + ", and " + gap})
+			}
 			continue
 		}
 		f := base
@@ -80,6 +92,43 @@ func (c *Comparison) nodeRole() {
 			c.nodeGrants(base, iampolicy.Named{Name: p.Name, Document: p.Document})
 		}
 	}
+}
+
+// nodePolicies are the documents that are here of a node role's policies, and why there may be more; empty if there are none.
+func (c *Comparison) nodePolicies(r *awssetup.Role) (documents []iampolicy.Named, gap string) {
+	documents = slices.Clone(r.Inline)
+	read := map[string]bool{}
+	for _, p := range c.Found.Policies {
+		if p.Document != nil && (slices.Contains(r.ManagedPolicyARNs, p.ARN) || slices.Contains(p.AttachedTo, r.Name)) {
+			documents = append(documents, iampolicy.Named{Name: p.Name, Document: p.Document})
+			read[p.ARN] = true
+		}
+	}
+	for _, arn := range r.ManagedPolicyARNs {
+		if !read[arn] && !strings.Contains(arn, ":iam::aws:policy/") {
+			gap = "the text of its policy " + arn + " is not here"
+		}
+	}
+	if g, ok := c.Found.unread("inline", r.Name); ok {
+		gap = g.What + " could not be read"
+	}
+	return documents, gap
+}
+
+// nodesMay tells whether documents allow nodes all of these calls, on the account's own resources.
+func (c *Comparison) nodesMay(documents []iampolicy.Named, actions []string) bool {
+	where := c.Where()
+	return !slices.ContainsFunc(actions, func(action string) bool {
+		call := iampolicy.Call{Caller: iampolicy.Caller{ARN: c.Found.NodeRole.ARN, Account: c.Found.AccountID}, Action: action, Resource: "*", Context: iampolicy.Context{}}
+		call.Context.Set("aws:RequestedRegion", c.Found.Region)
+		switch {
+		case strings.HasPrefix(action, "ecr:") && action != "ecr:GetAuthorizationToken":
+			call.Resource = where.ARN("ecr", "repository/some")
+		case action == "ec2:AssignPrivateIpAddresses", action == "ec2:AttachNetworkInterface", action == "ec2:CreateNetworkInterface":
+			call.Resource = where.ARN("ec2", "network-interface/eni-0")
+		}
+		return !iampolicy.Evaluate(call, iampolicy.Policies{Identity: documents}).OK()
+	})
 }
 
 const ownedByPods = "every pod that reaches the instance metadata has it too, and with it the account"
@@ -164,6 +213,7 @@ func (c *Comparison) controllerRole() {
 	c.reportOutsiders(base, Outsiders(r.Trust, c.Found.AccountID, "pods.eks.amazonaws.com"), "take it",
 		"they can end instances and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
 	base.Policy = ""
+	c.webIdentity(base, r)
 	if !trusts(r.Trust, "pods.eks.") {
 		return
 	}
@@ -183,53 +233,6 @@ func (c *Comparison) controllerRole() {
 	}
 }
 
-// Associated tells whether the controller's service account has its role.
-func (c *Comparison) Associated() bool {
-	o, role := c.Stack.Options, c.Found.Controller
-	return slices.ContainsFunc(c.Found.PodIdentities, func(a awssetup.PodIdentity) bool {
-		return a.Namespace == o.Namespace && a.ServiceAccount == o.ServiceAccount && (role == nil || a.RoleARN == role.ARN)
-	})
-}
-
-// mapping judges what maps roles to the cluster.
-func (c *Comparison) mapping() {
-	if c.Stack.PodIdentity && !c.Associated() {
-		c.add(Finding{
-			Severity: Missing, Area: AreaController, Thing: c.Report.Cluster, What: "no pod identity association gives the controller its role",
-			Why: "the controller has no credentials, or those of its node", Fix: "add an association for service account " + c.Stack.Options.Namespace + "/" + c.Stack.Options.ServiceAccount,
-		})
-	}
-	r := c.Found.NodeRole
-	if r == nil {
-		return
-	}
-	for _, e := range c.Found.AccessEntries {
-		if e.PrincipalARN != r.ARN {
-			continue
-		}
-		if e.Cluster != "" && e.Cluster != c.Report.Cluster {
-			c.add(Finding{
-				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of cluster %s, and not of %s", e.Cluster, c.Report.Cluster),
-				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.Report.Cluster,
-			})
-			continue
-	c.webIdentity(base, r)
-		}
-		if e.Type != "EC2_LINUX" && e.Type != "EC2_WINDOWS" {
-			c.add(Finding{
-				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of type %s", e.Type),
-				Why: "nodes are not let into the cluster", Fix: "make it of type EC2_LINUX (EC2_WINDOWS for Windows nodes)",
-			})
-		}
-		return
-	}
-	if c.Stack.AccessEntryType != "" {
-		c.add(Finding{
-			Severity: Missing, Area: AreaNodeRole, Thing: r.Name, What: "no access entry maps it to the cluster",
-			Why: "nodes start and are not let into the cluster, unless aws-auth maps the role", Fix: "add an access entry of type " + c.Stack.AccessEntryType,
-		})
-	}
-}
 // webIdentity judges whether the controller's service account gets a role by an identity provider of a cluster. Conditions on
 // other things than whose token it is are their owner's.
 func (c *Comparison) webIdentity(base Finding, r *awssetup.Role) {
@@ -269,3 +272,49 @@ func (c *Comparison) webIdentity(base Finding, r *awssetup.Role) {
 	c.add(f)
 }
 
+// Associated tells whether the controller's service account has its role.
+func (c *Comparison) Associated() bool {
+	o, role := c.Stack.Options, c.Found.Controller
+	return slices.ContainsFunc(c.Found.PodIdentities, func(a awssetup.PodIdentity) bool {
+		return a.Namespace == o.Namespace && a.ServiceAccount == o.ServiceAccount && (role == nil || a.RoleARN == role.ARN)
+	})
+}
+
+// mapping judges what maps roles to the cluster.
+func (c *Comparison) mapping() {
+	if c.Stack.PodIdentity && !c.Associated() {
+		c.add(Finding{
+			Severity: Missing, Area: AreaController, Thing: c.Report.Cluster, What: "no pod identity association gives the controller its role",
+			Why: "the controller has no credentials, or those of its node", Fix: "add an association for service account " + c.Stack.Options.Namespace + "/" + c.Stack.Options.ServiceAccount,
+		})
+	}
+	r := c.Found.NodeRole
+	if r == nil {
+		return
+	}
+	for _, e := range c.Found.AccessEntries {
+		if e.PrincipalARN != r.ARN {
+			continue
+		}
+		if e.Cluster != "" && e.Cluster != c.Report.Cluster {
+			c.add(Finding{
+				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of cluster %s, and not of %s", e.Cluster, c.Report.Cluster),
+				Why: "nodes are not let into this cluster", Fix: "add an access entry of type EC2_LINUX to cluster " + c.Report.Cluster,
+			})
+			continue
+		}
+		if e.Type != "EC2_LINUX" && e.Type != "EC2_WINDOWS" {
+			c.add(Finding{
+				Severity: Different, Area: AreaNodeRole, Thing: r.Name, What: fmt.Sprintf("its access entry is of type %s", e.Type),
+				Why: "nodes are not let into the cluster", Fix: "make it of type EC2_LINUX (EC2_WINDOWS for Windows nodes)",
+			})
+		}
+		return
+	}
+	if c.Stack.AccessEntryType != "" {
+		c.add(Finding{
+			Severity: Missing, Area: AreaNodeRole, Thing: r.Name, What: "no access entry maps it to the cluster",
+			Why: "nodes start and are not let into the cluster, unless aws-auth maps the role", Fix: "add an access entry of type " + c.Stack.AccessEntryType,
+		})
+	}
+}
