@@ -119,6 +119,16 @@ type Target struct {
 	ID, ARN    string
 	DeadLetter string // ARN of the queue for what could not be delivered
 	Input      Input  // what it gets in place of the event; empty: the event
+
+	// Of live accounts only, to be written back with the target.
+	RoleARN string
+	Retry   *Retry // nil: that of EventBridge
+}
+
+// Retry is how long and how often EventBridge tries to deliver an event.
+type Retry struct {
+	MaximumEventAgeInSeconds *int32 `json:",omitempty"`
+	MaximumRetryAttempts     *int32 `json:",omitempty"`
 }
 
 // Input is a way in which a target gets something else than the event: the name of the target's member.
