@@ -56,6 +56,15 @@ func TestRolesAndParametersThatNobodyAskedForAreNamed(t *testing.T) {
 	}
 }
 
+// ARNs that are given are not held to an account and a region that only stand for those that nothing tells.
+func TestGivenARNsAreOfAnyPlaceThatIsNotKnown(t *testing.T) {
+	o := stack.Defaults(stack.Latest)
+	o.ClusterName = "demo"
+	data := checktest.Template(t, o)
+	o.PermissionsBoundary, o.PassRoles = "arn:aws-us-gov:iam::222233334444:policy/b", []string{"arn:aws-us-gov:iam::222233334444:role/x"}
+	checktest.Checked(t, "stack.yaml", data, o, setupfile.ReadOptions{ClusterName: "demo"})
+}
+
 // What else the policies name for the controller's own actions is found as well: nobody could make it up.
 func TestWhatPoliciesNameBesideTheClusterIsTooWide(t *testing.T) {
 	one := func(sid, action, resource string, conditions ...iampolicy.Condition) iampolicy.Statement {
