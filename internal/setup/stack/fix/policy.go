@@ -52,6 +52,9 @@ func (m *fixer) ownPolicy(left []check.Finding) {
 		k := slices.IndexFunc(m.s.Policies, func(p awssetup.Policy) bool { return left[i].Policy != "" && p.Name == left[i].Policy })
 		if k >= 0 && left[i].Area == check.AreaPermissions && m.ofOthers(&m.s.Policies[k]) {
 			left[i].Fix = "the policy is also attached to others: give this role a policy of its own in its place"
+			if strings.Contains(m.s.Policies[k].ARN, ":iam::aws:policy/") {
+				left[i].Fix = "the policy is AWS's: give this role a policy of its own in its place"
+			}
 		}
 	}
 }
