@@ -77,20 +77,24 @@ func isTagKey(key string) bool {
 	return strings.HasPrefix(key, "aws:resourcetag/") || strings.HasPrefix(key, "aws:requesttag/") || key == "aws:tagkeys"
 }
 
-// unaskedParts is the wanted stack with each feature that takes no name, or only keys of volumes: what is found of those
-// is advised on by the statement's name.
-func (c *Comparison) unaskedParts() *Parts {
-	o := c.Stack.Options
-	for _, f := range features {
-		if f.named == "" || f.flag == "--volume-key" {
-			f.ask(&o, c.Found.Setup)
+// unaskedParts are the wanted stack, and those of later editions, with each feature that takes no name, or only keys of
+// volumes: what is found of those is not of another, and is advised on by the statement's name.
+func (c *Comparison) unaskedParts() []*Parts {
+	var out []*Parts
+	later := stack.Editions()
+	for _, edition := range later[max(slices.Index(later, c.Stack.Options.Compat), 0):] {
+		o := c.Stack.Options
+		o.Compat = edition
+		for _, f := range features {
+			if f.named == "" || f.flag == "--volume-key" {
+				f.ask(&o, c.Found.Setup)
+			}
+		}
+		if s, err := stack.New(o); err == nil {
+			out = append(out, findParts(s.Setup(c.Found.AccountID, c.Found.Region), Hints{Queue: c.hints.Queue, ServiceAccount: c.hints.ServiceAccount}))
 		}
 	}
-	s, err := stack.New(o)
-	if err != nil {
-		return c.Wanted
-	}
-	return findParts(s.Setup(c.Found.AccountID, c.Found.Region), Hints{Queue: c.hints.Queue, ServiceAccount: c.hints.ServiceAccount})
+	return out
 }
 
 // named tries one statement.
@@ -99,7 +103,7 @@ type named struct {
 	policy  string
 	st      *iampolicy.Statement
 	alone   []iampolicy.Named
-	unasked func() *Parts
+	unasked func() []*Parts
 }
 
 func (n *named) try(a asked) {
@@ -229,7 +233,10 @@ func (n *named) each(action, name, resource string, contexts []iampolicy.Context
 	c := n.w.c
 	for _, ctx := range contexts {
 		call := iampolicy.Call{Action: action, Resource: resource, Context: ctx}
-		if !n.allows(call) || c.decide(c.Wanted, call).OK() || !c.decide(c.Found, call).OK() || c.decide(n.unasked(), call).OK() {
+		if !n.allows(call) || c.decide(c.Wanted, call).OK() || !c.decide(c.Found, call).OK() {
+			continue
+		}
+		if slices.ContainsFunc(n.unasked(), func(p *Parts) bool { return c.decide(p, call).OK() }) {
 			continue
 		}
 		if !n.known(call, name) {

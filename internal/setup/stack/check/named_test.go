@@ -65,6 +65,23 @@ func TestGivenARNsAreOfAnyPlaceThatIsNotKnown(t *testing.T) {
 	checktest.Checked(t, "stack.yaml", data, o, setupfile.ReadOptions{ClusterName: "demo"})
 }
 
+// A later edition names no more than an older one wants, but for what the cluster itself has of it.
+func TestLaterEditionsNameNothingOfOthers(t *testing.T) {
+	for i, older := range stack.Editions() {
+		for _, later := range stack.Editions()[i:] {
+			o := checktest.Everything(later)
+			o.PassRoles, o.Parameters = nil, nil
+			want := o
+			want.Compat = older
+			for _, f := range checktest.Compare(t, checktest.SetupOf(t, o), want).Findings {
+				if strings.Contains(f.What, "not all this cluster's") || strings.Contains(f.What, "nor given by an option") {
+					t.Errorf("%s, compared with %s: %s: %s", later, older, f.Thing, f.What)
+				}
+			}
+		}
+	}
+}
+
 // What else the policies name for the controller's own actions is found as well: nobody could make it up.
 func TestWhatPoliciesNameBesideTheClusterIsTooWide(t *testing.T) {
 	one := func(sid, action, resource string, conditions ...iampolicy.Condition) iampolicy.Statement {
