@@ -60,6 +60,19 @@ func TestStackIsPrinted(t *testing.T) {
 	}
 }
 
+// The region of aws-auth is that of the variable, and none is made up.
+func TestAWSAuthTakesTheRegionOfTheVariable(t *testing.T) {
+	args := strings.Fields("aws-auth --cluster-name demo --account-id 111122223333")
+	t.Setenv("AWS_REGION", "us-gov-west-1")
+	if code, stdout, stderr := runStack(args...); code != 0 || !strings.Contains(stdout, "- rolearn: arn:aws-us-gov:iam::") || !strings.Contains(stdout, "--cluster demo --region us-gov-west-1 --arn ") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	t.Setenv("AWS_REGION", "")
+	if code, stdout, stderr := runStack(args...); code != 0 || !strings.Contains(stdout, "--cluster demo --arn ") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
 func TestStackRefusesWrongUse(t *testing.T) {
 	for name, c := range map[string]struct{ args, want string }{
 		"no cluster":               {"cloudformation", "--cluster-name is missing"},

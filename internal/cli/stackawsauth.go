@@ -29,6 +29,7 @@ mode a cluster has with:
 	clusterNameFlag(c, &o.ClusterName, "(required)")
 	f.StringVar(&o.AccountID, "account-id", "", "account of the node role (required, unless --node-role is an ARN)")
 	regionFlag(c, &o.Region, "", "of the cluster, for the eksctl command and the partition")
+	fromVariable(f.Lookup("region"), "AWS_REGION")
 	f.StringVar(&o.NodeRoleName, "node-role-name", "", "name of the node role (default KarpenterNodeRole-<cluster>)")
 	nodeRoleFlag(f, &o)
 	f.BoolVar(&windows, "windows", false, "for nodes with Windows, which need one more group")

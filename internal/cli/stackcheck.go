@@ -198,7 +198,7 @@ func (s *stackCheck) read(ctx context.Context, args []string, in io.Reader) (*aw
 	}
 	setup, kind, err := setupfile.Read(data, setupfile.ReadOptions{
 		Source: args[0], ClusterName: s.stack.ClusterName, AccountID: s.stack.AccountID, Region: s.stack.Region, Parameters: parameters,
-		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.stack.QueueARN, s.hints.NodeRole}),
+		Given: slices.Concat(s.stack.VolumeKeys, s.stack.Parameters, s.stack.PassRoles, []string{s.stack.KMSKey, s.stack.QueueARN, s.hints.NodeRole, s.stack.PermissionsBoundary}),
 	})
 	if err != nil {
 		err = &usageError{err}

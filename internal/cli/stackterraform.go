@@ -90,7 +90,10 @@ func (s *stackTerraform) write(ctx context.Context, made *stack.Stack, out, errs
 	if err != nil {
 		return err
 	}
-	adopted := made.Imports(stack.Found{Setup: &found.Setup, Queue: found.QueueARN, NodeRole: found.NodeRole, Controller: found.ControllerRole})
+	adopted, err := made.Imports(stack.Found{Setup: &found.Setup, Queue: found.QueueARN, NodeRole: found.NodeRole, Controller: found.ControllerRole})
+	if err != nil {
+		return &usageError{err}
+	}
 	blocks, err := adopted.Blocks(s.module)
 	if err != nil {
 		return &usageError{err}

@@ -273,7 +273,8 @@ func (r *reader) policy(ctx context.Context, arn, role string, attached bool) {
 	if attached {
 		p.AttachedTo = []string{role}
 	}
-	text, err := r.policyText(ctx, arn)
+	text, attachments, err := r.policyText(ctx, arn)
+	p.Attachments = attachments
 	if err == nil {
 		p.Characters = iampolicy.Size([]byte(text))
 		p.Document, err = iampolicy.Parse([]byte(text))
@@ -284,22 +285,24 @@ func (r *reader) policy(ctx context.Context, arn, role string, attached bool) {
 	r.a.Policies = append(r.a.Policies, p)
 }
 
-func (r *reader) policyText(ctx context.Context, arn string) (string, error) {
+// policyText is the text of the version in force, with how many users, groups and roles have the policy.
+func (r *reader) policyText(ctx context.Context, arn string) (text string, attachments int, err error) {
 	out, err := r.iam.GetPolicy(ctx, &iam.GetPolicyInput{PolicyArn: &arn})
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	if out.Policy == nil {
-		return "", fmt.Errorf("the answer of IAM is empty")
+		return "", 0, fmt.Errorf("the answer of IAM is empty")
 	}
+	attachments = int(deref(out.Policy.AttachmentCount))
 	version, err := r.iam.GetPolicyVersion(ctx, &iam.GetPolicyVersionInput{PolicyArn: &arn, VersionId: out.Policy.DefaultVersionId})
 	if err != nil {
-		return "", err
+		return "", attachments, err
 	}
 	if version.PolicyVersion == nil {
-		return "", fmt.Errorf("the answer of IAM is empty")
+		return "", attachments, fmt.Errorf("the answer of IAM is empty")
 	}
-	return unescape(deref(version.PolicyVersion.Document)), nil
+	return unescape(deref(version.PolicyVersion.Document)), attachments, nil
 }
 
 // unescape decodes documents, which IAM sends percent-encoded (RFC 3986); one that is not encoded begins with a brace.

@@ -98,7 +98,10 @@ func (r *reader) targets(ctx context.Context, rule string) ([]awssetup.Target, e
 			return nil, err
 		}
 		for _, t := range page.Targets {
-			target := awssetup.Target{ID: deref(t.Id), ARN: deref(t.Arn), Input: inputOf(&t)}
+			target := awssetup.Target{ID: deref(t.Id), ARN: deref(t.Arn), Input: inputOf(&t), RoleARN: deref(t.RoleArn)}
+			if p := t.RetryPolicy; p != nil {
+				target.Retry = &awssetup.Retry{MaximumEventAgeInSeconds: p.MaximumEventAgeInSeconds, MaximumRetryAttempts: p.MaximumRetryAttempts}
+			}
 			if t.DeadLetterConfig != nil {
 				target.DeadLetter = deref(t.DeadLetterConfig.Arn)
 			}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -82,12 +84,25 @@ func TestAnAccountIsReadAsItIs(t *testing.T) {
 			t.Fatal(step)
 		}
 	}
+	rule := w.Rules("")[0].Name
+	targets, err := s.EventBridge().ListTargetsByRule(t.Context(), &eventbridge.ListTargetsByRuleInput{Rule: &rule})
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets.Targets[0].RoleArn, targets.Targets[0].RetryPolicy = new("arn:aws:iam::"+w.Account()+":role/events"), &types.RetryPolicy{MaximumRetryAttempts: new(int32(3))}
+	if _, err := s.EventBridge().PutTargets(t.Context(), &eventbridge.PutTargetsInput{Rule: &rule, Targets: targets.Targets}); err != nil {
+		t.Fatal(err)
+	}
 	a, err := account.Look(t.Context(), s, account.Options{ClusterName: cluster})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(a.Gaps) > 0 {
 		t.Errorf("gaps: %v", a.Gaps)
+	}
+	if i := slices.IndexFunc(a.Rules, func(r awssetup.Rule) bool { return r.Name == rule }); i < 0 || a.Rules[i].Targets[0].RoleARN != *targets.Targets[0].RoleArn ||
+		a.Rules[i].Targets[0].Retry == nil || *a.Rules[i].Targets[0].Retry.MaximumRetryAttempts != 3 {
+		t.Errorf("rules are %+v, want a role and 3 attempts for the target of %s", a.Rules, rule)
 	}
 	if a.AccountID != w.Account() || a.Partition != "aws" || a.Region != w.Region() || a.AuthenticationMode == "" {
 		t.Errorf("account %s, partition %s, region %s, mode %s", a.AccountID, a.Partition, a.Region, a.AuthenticationMode)
@@ -235,7 +250,7 @@ func TestPoliciesOfARoleAreWhole(t *testing.T) {
 	if !whole || len(p.Identity) != 1 || p.Identity[0].Document.Statements[0].Actions[0] != "a:New" || p.Boundary == nil {
 		t.Errorf("policies are %+v, whole %v", p, whole)
 	}
-	if got := a.Policies[0]; !cmp.Equal(got.AttachedTo, []string{"kerf-karpenter"}) || got.Characters == 0 {
+	if got := a.Policies[0]; !cmp.Equal(got.AttachedTo, []string{"kerf-karpenter"}) || got.Characters == 0 || got.Attachments != 1 || got.OfOthers() {
 		t.Errorf("the policy is %+v", got)
 	}
 	a.Policies[0].Document = nil

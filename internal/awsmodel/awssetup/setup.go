@@ -61,8 +61,13 @@ type Policy struct {
 	Name, ARN  string
 	Document   *iampolicy.Document
 	Characters int      // size as IAM counts it: without white space
-	AttachedTo []string // role names
+	AttachedTo []string // role names, of the roles that are here
+	// Attachments is how many users, groups and roles of the account have it, here or not; zero: not known.
+	Attachments int
 }
+
+// OfOthers tells whether more have the policy than the roles that are here.
+func (p *Policy) OfOthers() bool { return p.Attachments > len(p.AttachedTo) }
 
 // Queue is an SQS queue.
 type Queue struct {
@@ -114,6 +119,16 @@ type Target struct {
 	ID, ARN    string
 	DeadLetter string // ARN of the queue for what could not be delivered
 	Input      Input  // what it gets in place of the event; empty: the event
+
+	// Of live accounts only, to be written back with the target.
+	RoleARN string
+	Retry   *Retry // nil: that of EventBridge
+}
+
+// Retry is how long and how often EventBridge tries to deliver an event.
+type Retry struct {
+	MaximumEventAgeInSeconds *int32 `json:",omitempty"`
+	MaximumRetryAttempts     *int32 `json:",omitempty"`
 }
 
 // Input is a way in which a target gets something else than the event: the name of the target's member.

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,9 +35,13 @@ func (s *Stack) AWSAuth(windows bool) ([]byte, error) {
 	// Source: aws-iam-authenticator, README, "Full Configuration Format".
 	arn = arn[:strings.Index(arn, ":role/")+len(":role/")] + arn[strings.LastIndexByte(arn, '/')+1:]
 	var b bytes.Buffer
+	region := ""
+	if o.Region != "" { // else eksctl takes its own
+		region = " --region " + o.Region
+	}
 	fmt.Fprintf(&b, "# An item of mapRoles in the ConfigMap kube-system/aws-auth, for a cluster of authentication mode CONFIG_MAP. This adds it:\n"+
-		"#   eksctl create iamidentitymapping --cluster %s --region %s --arn %s --username system:node:{{EC2PrivateDNSName}}",
-		o.ClusterName, cmp.Or(o.Region, "REGION"), arn)
+		"#   eksctl create iamidentitymapping --cluster %s%s --arn %s --username system:node:{{EC2PrivateDNSName}}",
+		o.ClusterName, region, arn)
 	for _, g := range groups {
 		fmt.Fprintf(&b, " --group %s", g)
 	}

@@ -123,6 +123,8 @@ func (o *Options) checkNames() error {
 		errs = append(errs, fmt.Errorf("--node-role %q is neither the name nor the ARN of a role, such as nodes or arn:aws:iam::111122223333:role/nodes", o.NodeRole))
 	case o.AccountID != "" && !strings.Contains(o.NodeRole, "::"+o.AccountID+":"):
 		errs = append(errs, fmt.Errorf("--node-role %s is not of account %s: instances take roles of their own account only", o.NodeRole, o.AccountID))
+	default:
+		errs = append(errs, o.checkPartition("--node-role", o.NodeRole))
 	}
 	if o.Controller != None {
 		errs = append(errs, check("controller role", "--controller-role-name", o.ControllerRoleName, c+"-karpenter", maxRoleName, iamNames))
@@ -171,8 +173,14 @@ func longPolicyName(name string) error {
 
 func (o *Options) checkIdentity() error {
 	var errs []error
-	if b := o.PermissionsBoundary; b != "" && !policyNames.MatchString(b) {
+	switch b := o.PermissionsBoundary; {
+	case b == "":
+	case !policyNames.MatchString(b):
 		errs = append(errs, fmt.Errorf("--permissions-boundary %q is not the ARN of a policy, such as arn:aws:iam::111122223333:policy/boundary", b))
+	case o.AccountID != "" && !strings.Contains(b, "::"+o.AccountID+":") && !isAWSPolicy(b):
+		errs = append(errs, fmt.Errorf("--permissions-boundary %s is not of account %s: roles take policies of their own account, and AWS's own", b, o.AccountID))
+	default:
+		errs = append(errs, o.checkPartition("--permissions-boundary", b))
 	}
 	switch o.AccessEntry {
 	case "", "EC2_LINUX", "EC2_WINDOWS":
@@ -210,7 +218,7 @@ func (o *Options) checkOIDC() error {
 	case !isProvider && !strings.HasPrefix(o.OIDCProvider, "https://"), !issuers.MatchString(host):
 		return fmt.Errorf("--oidc-provider %q is neither an issuer URL (https://oidc.eks.eu-west-1.amazonaws.com/id/…) nor the ARN of a provider", o.OIDCProvider)
 	}
-	return nil
+	return o.checkPartition("--oidc-provider", o.OIDCProvider)
 }
 
 // oidc is the ARN of the cluster's identity provider, and its issuer as condition keys have it.
@@ -255,7 +263,7 @@ func (o *Options) checkQueueARN() error {
 	case o.Adopt == AdoptEKSModule:
 		return errors.New("--adopt eks-module takes over the queue of the module, which --queue-arn leaves out: give one of them")
 	}
-	return nil
+	return o.checkPartition("--queue-arn", o.QueueARN)
 }
 
 func (o *Options) checkKey() error {
@@ -290,8 +298,17 @@ func (o *Options) checkPlace(flag, arn string) error {
 		return fmt.Errorf("%s %s: that is everything of the account: name what the nodes use, at least by the beginning of its name", flag, arn)
 	case o.Region != "" && m[3] != o.Region:
 		return fmt.Errorf("%s %s is in %s, the stack in %s: instances and queues use what is in their own region", flag, arn, m[3], o.Region)
-	case o.Region != "" && m[1] != partition.Of(o.Region).Name:
-		return fmt.Errorf("%s %s: %s is in the partition %s", flag, arn, o.Region, partition.Of(o.Region).Name)
+	}
+	return o.checkPartition(flag, arn)
+}
+
+// checkPartition holds an ARN to the partition of the stack's region, where that is given.
+func (o *Options) checkPartition(flag, arn string) error {
+	if o.Region == "" || !strings.HasPrefix(arn, "arn:") {
+		return nil
+	}
+	if name := partition.Of(o.Region).Name; !strings.HasPrefix(arn, "arn:"+name+":") {
+		return fmt.Errorf("%s %s: %s is in the partition %s", flag, arn, o.Region, name)
 	}
 	return nil
 }
@@ -318,8 +335,13 @@ func (o *Options) checkFeatures() error {
 		}
 	}
 	for _, a := range o.PassRoles {
-		if !roleARN.MatchString(a) {
+		switch {
+		case !roleARN.MatchString(a):
 			errs = append(errs, fmt.Errorf("--pass-role %q is not the ARN of a role, such as arn:aws:iam::111122223333:role/KarpenterNodeRole", a))
+		case o.AccountID != "" && !strings.Contains(a, "::"+o.AccountID+":"):
+			errs = append(errs, fmt.Errorf("--pass-role %s is not of account %s: instances take roles of their own account only", a, o.AccountID))
+		default:
+			errs = append(errs, o.checkPartition("--pass-role", a))
 		}
 	}
 	for _, a := range o.VolumeKeys {

@@ -3,9 +3,12 @@ package stack
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"sort"
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
@@ -62,7 +65,18 @@ func (s *Stack) longestClusterName() int {
 			n = min(n, maxPolicyName-len(strings.ReplaceAll(p.Name, refCluster, "")))
 		}
 	}
-	return n
+	return s.longestThatFits(n)
+}
+
+// longestThatFits is how long a cluster's name may be, up to n, for IAM to take the policies with it. That of the options fits.
+func (s *Stack) longestThatFits(n int) int {
+	fits := func(length int) bool {
+		named := *s
+		named.Options.ClusterName = strings.Repeat("n", length)
+		return !slices.ContainsFunc(s.Policies, func(p Policy) bool { return named.largest(p.Document) > iampolicy.ManagedPolicyLimit })
+	}
+	least := min(n, len(s.Options.ClusterName))
+	return least + sort.Search(n-least, func(i int) bool { return !fits(least + i + 1) })
 }
 
 func resource(kind string, properties fields) fields {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -38,14 +39,16 @@ type Adopted struct {
 // changes what it says; the others are made beside it.
 //
 // Source of the ids: documentation of the provider hashicorp/aws, section "Import" of each resource.
-func (s *Stack) Imports(f Found) Adopted {
+//
+// Errors: a role whose permissions boundary or trust the module would silently change; the message names the flag that keeps it.
+func (s *Stack) Imports(f Found) (Adopted, error) {
 	a := &adopter{stack: s, found: f, want: s.Setup(f.Setup.AccountID, f.Setup.Region)}
 	a.roles()
 	a.queues()
 	a.rules()
 	a.alarms()
 	a.mappings()
-	return a.Adopted
+	return a.Adopted, errors.Join(a.refused...)
 }
 
 type adopter struct {
@@ -53,12 +56,18 @@ type adopter struct {
 	stack *Stack
 	found Found
 	want  *awssetup.Setup // the stack as it would be in that account
+
+	refused []error
 }
 
 func (a *adopter) add(address, id string) { a.Imports = append(a.Imports, Import{address, id}) }
 
 func (a *adopter) note(format string, args ...any) {
 	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+}
+
+func (a *adopter) refuse(format string, args ...any) {
+	a.refused = append(a.refused, fmt.Errorf(format, args...))
 }
 
 func (a *adopter) role(name string) *awssetup.Role {
@@ -74,6 +83,7 @@ func (a *adopter) roles() {
 	if a.stack.NodeRole != nil {
 		if r := a.role(a.found.NodeRole); r != nil {
 			a.add("aws_iam_role.node", r.Name)
+			a.boundary(r)
 			a.attachments(r, a.want.Roles[0].ManagedPolicyARNs)
 		} else {
 			a.note("there is no role of the nodes called %s, so Terraform makes one: name the role that exists with --node-role-name, or with --node-role if something else owns it", a.want.Roles[0].Name)
@@ -83,6 +93,8 @@ func (a *adopter) roles() {
 	switch {
 	case a.stack.ControllerRole != nil && r != nil:
 		a.add("aws_iam_role.controller", r.Name)
+		a.boundary(r)
+		a.trust(r)
 	case a.stack.ControllerRole != nil:
 		a.note("no role of the controller was found, so Terraform makes one: name the role that exists with --controller-role-name")
 	}
@@ -91,6 +103,41 @@ func (a *adopter) roles() {
 		if x != nil && len(x.Inline) > 0 {
 			a.note("role %s keeps its inline policy %s: look whether it is needed still, and delete it with aws iam delete-role-policy", x.Name, strings.Join(namesOf(x.Inline), ", "))
 		}
+	}
+}
+
+// boundary holds the module to the permissions boundary of a role that it takes over: Terraform would take it off in place.
+func (a *adopter) boundary(r *awssetup.Role) {
+	if want := a.stack.Options.PermissionsBoundary; r.Boundary != "" && r.Boundary != want {
+		a.refuse("role %s has the permissions boundary %s, which the module would take off: give --permissions-boundary %[2]s", r.Name, r.Boundary)
+	}
+}
+
+// trust holds the module to the way in which the controller's pods get the role that it takes over.
+func (a *adopter) trust(r *awssetup.Role) {
+	if r.Trust == nil {
+		return
+	}
+	var providers []string
+	pods := false
+	for _, st := range r.Trust.Statements {
+		if st.Principal == nil || st.Effect != iampolicy.Allow {
+			continue
+		}
+		for _, p := range st.Principal.Federated {
+			if strings.Contains(p, ":oidc-provider/") {
+				providers = append(providers, p)
+			}
+		}
+		pods = pods || slices.Contains(st.Principal.Service, "pods.eks.amazonaws.com")
+	}
+	switch wanted := a.want.RoleBy(a.stack.resolver(a.found.Setup.AccountID, a.found.Setup.Region).text(a.stack.ControllerRole.Name)); {
+	case a.stack.Options.Controller == PodIdentity && len(providers) > 0:
+		a.refuse("pods take role %s by the identity provider %s, which the module would take out of its trust policy: give --controller irsa --oidc-provider %[2]s", r.Name, providers[0])
+	case a.stack.Options.Controller == IRSA && len(providers) > 0 && !slices.Contains(wanted.Trust.Statements[0].Principal.Federated, providers[0]):
+		a.refuse("pods take role %s by the identity provider %s, which the module would put another in place of: give --oidc-provider %[2]s", r.Name, providers[0])
+	case a.stack.Options.Controller == IRSA && len(providers) == 0 && pods:
+		a.refuse("pods take role %s by EKS Pod Identity, which the module would take out of its trust policy: give --controller pod-identity", r.Name)
 	}
 }
 

@@ -1,12 +1,16 @@
 package stack
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kerf-sh/kerf/internal/aws/account"
+	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
+	"github.com/kerf-sh/kerf/internal/awsmodel/partition"
 )
 
 // TestTheLongestClusterNameDeploys takes the longest name that EKS allows, in regions with the longest names, through
@@ -51,6 +55,45 @@ func TestNamesOfStacksHaveNoUnderscores(t *testing.T) {
 	}
 	if !strings.Contains(string(text), "--stack-name Karpenter-team-a-1 ") {
 		t.Errorf("the way to deploy it is not in\n%s", text[:600])
+	}
+}
+
+// TestPoliciesFitWithTheLongestNameThatIsTaken: names are put into a policy that was measured with another.
+func TestPoliciesFitWithTheLongestNameThatIsTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		edition Compat
+		longest func(*Stack) int
+	}{
+		"template of v1.0": {V10, (*Stack).longestClusterName},
+		"module of v1.0":   {V10, func(s *Stack) int { return s.longestThatFits(maxClusterName) }},
+		"module":           {Latest, func(s *Stack) int { return s.longestThatFits(maxClusterName) }},
+	} {
+		s := makeStack(t, c.edition)
+		n := c.longest(s)
+		for length, fits := range map[int]bool{n: true, n + 1: false} {
+			if n == maxClusterName && !fits {
+				continue
+			}
+			named := *s
+			named.Options.ClusterName = strings.Repeat("c", length)
+			most := 0
+			for _, p := range s.Policies {
+				for _, region := range partition.All {
+					most = max(most, named.sizeIn(p.Document, region.Longest))
+				}
+			}
+			if (most <= iampolicy.ManagedPolicyLimit) != fits {
+				t.Errorf("%s: of names of up to %d characters, one of %d makes a policy of %d", name, n, length, most)
+			}
+		}
+		files, err := s.Terraform()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(files, func(f File) bool { return f.Name == "variables.tf" })
+		if want := fmt.Sprintf("length(var.cluster_name) <= %d\n", s.longestThatFits(maxClusterName)); !strings.Contains(string(files[i].Content), want) {
+			t.Errorf("%s: the variable is not held to %q", name, want)
+		}
 	}
 }
 

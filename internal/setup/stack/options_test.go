@@ -46,11 +46,28 @@ func TestOptionsThatAreNotInOrderSayTheFlagAndTheWayOut(t *testing.T) {
 
 		"a boundary that is a name":  {func(o *Options) { o.PermissionsBoundary = "boundary" }, []string{"--permissions-boundary", "arn:aws:iam"}},
 		"an access entry of no type": {func(o *Options) { o.AccessEntry = "linux" }, []string{"--access-entry", "EC2_LINUX, EC2_WINDOWS"}},
-		"no such way to a role":      {func(o *Options) { o.Controller = "kiam" }, []string{"--controller", "pod-identity, irsa, none"}},
-		"IRSA without a provider":    {func(o *Options) { o.Controller = IRSA }, []string{"--oidc-provider", "describe-cluster"}},
-		"IRSA with a word":           {func(o *Options) { o.Controller, o.OIDCProvider = IRSA, "issuer" }, []string{"--oidc-provider", "issuer URL"}},
-		"IRSA without TLS":           {func(o *Options) { o.Controller, o.OIDCProvider = IRSA, "http://oidc.example.com/id/1" }, []string{"--oidc-provider", "issuer URL"}},
-		"IRSA with a query":          {func(o *Options) { o.Controller, o.OIDCProvider = IRSA, "https://oidc.example.com/id/1?a=b" }, []string{"--oidc-provider", "issuer URL"}},
+		"a boundary of another account": {func(o *Options) {
+			o.AccountID, o.PermissionsBoundary = testAccount, "arn:aws:iam::444455556666:policy/b"
+		}, []string{"--permissions-boundary", "not of account " + testAccount}},
+		"a boundary of another partition": {func(o *Options) {
+			o.Region, o.PermissionsBoundary = "us-gov-west-1", "arn:aws:iam::111122223333:policy/b"
+		}, []string{"--permissions-boundary", "partition aws-us-gov"}},
+		"a node role of another partition": {func(o *Options) { o.Region, o.NodeRole = "cn-north-1", "arn:aws:iam::111122223333:role/nodes" },
+			[]string{"--node-role", "partition aws-cn"}},
+		"a role to pass of another partition": {func(o *Options) { o.Region, o.PassRoles = "cn-north-1", []string{"arn:aws:iam::111122223333:role/x"} },
+			[]string{"--pass-role", "partition aws-cn"}},
+		"a role to pass of another account": {func(o *Options) { o.AccountID, o.PassRoles = testAccount, []string{"arn:aws:iam::444455556666:role/x"} },
+			[]string{"--pass-role", "not of account " + testAccount}},
+		"a provider of another partition": {func(o *Options) {
+			o.Region, o.Controller, o.OIDCProvider = "cn-north-1", IRSA, "arn:aws:iam::111122223333:oidc-provider/oidc.example.com/id/1"
+		}, []string{"--oidc-provider", "partition aws-cn"}},
+		"a queue of another partition": {func(o *Options) { o.Region, o.QueueARN = "us-gov-west-1", "arn:aws:sqs:us-gov-west-1:111122223333:q" },
+			[]string{"--queue-arn", "partition aws-us-gov"}},
+		"no such way to a role":   {func(o *Options) { o.Controller = "kiam" }, []string{"--controller", "pod-identity, irsa, none"}},
+		"IRSA without a provider": {func(o *Options) { o.Controller = IRSA }, []string{"--oidc-provider", "describe-cluster"}},
+		"IRSA with a word":        {func(o *Options) { o.Controller, o.OIDCProvider = IRSA, "issuer" }, []string{"--oidc-provider", "issuer URL"}},
+		"IRSA without TLS":        {func(o *Options) { o.Controller, o.OIDCProvider = IRSA, "http://oidc.example.com/id/1" }, []string{"--oidc-provider", "issuer URL"}},
+		"IRSA with a query":       {func(o *Options) { o.Controller, o.OIDCProvider = IRSA, "https://oidc.example.com/id/1?a=b" }, []string{"--oidc-provider", "issuer URL"}},
 		"IRSA for all accounts": {func(o *Options) {
 			o.Controller, o.OIDCProvider = IRSA, "arn:aws:iam::*:oidc-provider/oidc.example.com/id/1"
 		}, []string{"--oidc-provider", "ARN of a provider"}},

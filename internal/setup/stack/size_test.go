@@ -26,7 +26,9 @@ var switches = []func(*Options){
 	func(o *Options) { o.LaunchTemplates = true },
 	func(o *Options) { o.KMS = true },
 	func(o *Options) { o.Parameters = arnsOf(o.Region, "ssm", "parameter/team/images/", 10) },
-	func(o *Options) { o.PassRoles = []string{"arn:aws:iam::111122223333:role/KarpenterNodeRole"} },
+	func(o *Options) {
+		o.PassRoles = []string{"arn:" + partition.Of(o.Region).Name + ":iam::111122223333:role/KarpenterNodeRole"}
+	},
 	func(o *Options) { o.VolumeKeys = arnsOf(o.Region, "kms", "key/1234abcd-12ab-34cd-56ef-12345678", 10) },
 }
 

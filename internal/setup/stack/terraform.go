@@ -101,7 +101,7 @@ func (s *Stack) iamFile(m *module) error {
 			return err
 		}
 		m.line("\nresource \"aws_iam_policy\" %q {\nname = %s\npath = %s\ntags = local.tags\n\npolicy = %s", policyLabel(p), m.text(p.Name), m.text(p.Path), d)
-		if i == 0 { // the one policy of who had one
+		if i == 0 || s.Options.Adopt == AdoptLive { // of the EKS module only the one policy that it has is taken over
 			m.keeps("name", "name_prefix", "path", "description")
 		}
 		m.line("}")

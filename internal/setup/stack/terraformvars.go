@@ -22,9 +22,14 @@ func (m *module) variable(name, kind, description, value, check, message string)
 
 func (s *Stack) variablesFile(m *module) error {
 	o := &s.Options
+	longest := s.longestThatFits(maxClusterName) // other names have variables of their own
+	message := fmt.Sprintf("Use up to %d letters, digits, - and _, beginning with a letter or digit.", longest)
+	if longest < maxClusterName {
+		message += " With a longer name a policy would be too large for IAM: write the module for that name, with kerf stack terraform --cluster-name."
+	}
 	m.variable("cluster_name", "string", "Name of the EKS cluster", m.text(o.ClusterName),
-		fmt.Sprintf("can(regex(%s, var.cluster_name)) && length(var.cluster_name) <= %d", m.text(clusterNames.String()), maxClusterName),
-		fmt.Sprintf("Use up to %d letters, digits, - and _, beginning with a letter or digit.", maxClusterName))
+		fmt.Sprintf("can(regex(%s, var.cluster_name)) && length(var.cluster_name) <= %d", m.text(clusterNames.String()), longest),
+		message)
 	name := func(variable, description, given string, limit int) {
 		value := "null"
 		if given != "" {

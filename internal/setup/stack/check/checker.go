@@ -114,7 +114,13 @@ func renameResource(s *awssetup.Setup, from, to string) {
 
 // adapt makes the wanted stack one for what was found: with its names, so that only what matters differs.
 func adapt(o stack.Options, p *Parts, h Hints, r *Report) stack.Options {
-	o.Region, o.AccountID = p.Region, p.AccountID
+	o.Region, o.AccountID = "", "" // what only stands for them must not be held against ARNs that were given
+	if !p.AssumedRegion {
+		o.Region = p.Region
+	}
+	if !p.Assumed {
+		o.AccountID = p.AccountID
+	}
 	o.ClusterName = cmp.Or(o.ClusterName, p.ClusterName)
 	if o.ClusterName == "" {
 		o.ClusterName = setupfile.AssumedCluster

@@ -15,14 +15,16 @@ const maxRoleName = 64
 // managed are the policies of AWS that nodes need, by the end of their ARNs. Any of a line will do.
 var managed = []struct {
 	anyOf  []string
+	calls  []string // that tell whether other policies allow the same
 	breaks string
 	advice bool
 }{
-	{[]string{"AmazonEKSWorkerNodePolicy"}, "the kubelet cannot describe the cluster, and nodes do not join", false},
+	{[]string{"AmazonEKSWorkerNodePolicy"}, []string{"ec2:DescribeInstances"}, "the kubelet cannot describe the cluster, and nodes do not join", false},
 	{[]string{"AmazonEC2ContainerRegistryPullOnly", "AmazonEC2ContainerRegistryReadOnly", "AmazonEC2ContainerRegistryPowerUser", "AmazonEC2ContainerRegistryFullAccess"},
+		[]string{"ecr:GetAuthorizationToken", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"},
 		"images of ECR are not pulled, among them those of the network plug-in and kube-proxy, and nodes do not get ready", false},
-	{[]string{"AmazonEKS_CNI_Policy"}, "pods get no addresses, unless the network plug-in has a role of its own", true},
-	{[]string{"AmazonSSMManagedInstanceCore"}, "nodes cannot be reached by Session Manager", true},
+	{[]string{"AmazonEKS_CNI_Policy"}, []string{"ec2:AssignPrivateIpAddresses", "ec2:CreateNetworkInterface", "ec2:AttachNetworkInterface"}, "pods get no addresses, unless the network plug-in has a role of its own", true},
+	{[]string{"AmazonSSMManagedInstanceCore"}, []string{"ssm:UpdateInstanceInformation", "ssmmessages:CreateControlChannel"}, "nodes cannot be reached by Session Manager", true},
 }
 
 // AdministratorPolicy is the managed policy of AWS that allows everything.
@@ -48,10 +50,20 @@ func (c *Comparison) nodeRole() {
 	base := Finding{Area: AreaNodeRole, Thing: r.Name}
 	c.nodeTrust(base)
 	_, unread := c.Found.unread("attached policies", r.Name)
+	grants, gap := c.nodePolicies(r)
 	for _, m := range managed {
 		if unread || slices.ContainsFunc(r.ManagedPolicyARNs, func(arn string) bool {
 			return slices.Contains(m.anyOf, arn[strings.LastIndex(arn, "/")+1:])
 		}) {
+			continue
+		}
+		if c.nodesMay(grants, m.calls) {
+			continue
+		}
+		if gap != "" {
+			if !m.advice {
+				c.Report.Unread = append(c.Report.Unread, Unread{What: "whether nodes may call " + List(m.calls), Why: "role " + r.Name + " does not have " + m.anyOf[0] + ", and " + gap})
+			}
 			continue
 		}
 		f := base
@@ -80,6 +92,43 @@ func (c *Comparison) nodeRole() {
 			c.nodeGrants(base, iampolicy.Named{Name: p.Name, Document: p.Document})
 		}
 	}
+}
+
+// nodePolicies are the documents that are here of a node role's policies, and why there may be more; empty if there are none.
+func (c *Comparison) nodePolicies(r *awssetup.Role) (documents []iampolicy.Named, gap string) {
+	documents = slices.Clone(r.Inline)
+	read := map[string]bool{}
+	for _, p := range c.Found.Policies {
+		if p.Document != nil && (slices.Contains(r.ManagedPolicyARNs, p.ARN) || slices.Contains(p.AttachedTo, r.Name)) {
+			documents = append(documents, iampolicy.Named{Name: p.Name, Document: p.Document})
+			read[p.ARN] = true
+		}
+	}
+	for _, arn := range r.ManagedPolicyARNs {
+		if !read[arn] && !strings.Contains(arn, ":iam::aws:policy/") {
+			gap = "the text of its policy " + arn + " is not here"
+		}
+	}
+	if g, ok := c.Found.unread("inline", r.Name); ok {
+		gap = g.What + " could not be read"
+	}
+	return documents, gap
+}
+
+// nodesMay tells whether documents allow nodes all of these calls, on the account's own resources.
+func (c *Comparison) nodesMay(documents []iampolicy.Named, actions []string) bool {
+	where := c.Where()
+	return !slices.ContainsFunc(actions, func(action string) bool {
+		call := iampolicy.Call{Caller: iampolicy.Caller{ARN: c.Found.NodeRole.ARN, Account: c.Found.AccountID}, Action: action, Resource: "*", Context: iampolicy.Context{}}
+		call.Context.Set("aws:RequestedRegion", c.Found.Region)
+		switch {
+		case strings.HasPrefix(action, "ecr:") && action != "ecr:GetAuthorizationToken":
+			call.Resource = where.ARN("ecr", "repository/some")
+		case action == "ec2:AssignPrivateIpAddresses", action == "ec2:AttachNetworkInterface", action == "ec2:CreateNetworkInterface":
+			call.Resource = where.ARN("ec2", "network-interface/eni-0")
+		}
+		return !iampolicy.Evaluate(call, iampolicy.Policies{Identity: documents}).OK()
+	})
 }
 
 const ownedByPods = "every pod that reaches the instance metadata has it too, and with it the account"
@@ -164,6 +213,7 @@ func (c *Comparison) controllerRole() {
 	c.reportOutsiders(base, Outsiders(r.Trust, c.Found.AccountID, "pods.eks.amazonaws.com"), "take it",
 		"they can end instances and pass roles as the controller does", "let only the controller's service account in: by EKS Pod Identity, or with StringEquals on the provider's sub and aud")
 	base.Policy = ""
+	c.webIdentity(base, r)
 	if !trusts(r.Trust, "pods.eks.") {
 		return
 	}
@@ -181,6 +231,45 @@ func (c *Comparison) controllerRole() {
 		f.Why, f.Fix = "EKS Pod Identity gives the controller no credentials", "allow sts:AssumeRole and sts:TagSession for pods.eks.amazonaws.com"
 		c.add(f)
 	}
+}
+
+// webIdentity judges whether the controller's service account gets a role by an identity provider of a cluster. Conditions on
+// other things than whose token it is are their owner's.
+func (c *Comparison) webIdentity(base Finding, r *awssetup.Role) {
+	d := &iampolicy.Document{Version: r.Trust.Version}
+	for _, st := range r.Trust.Statements {
+		st.Conditions = slices.DeleteFunc(slices.Clone(st.Conditions), func(c iampolicy.Condition) bool {
+			key := strings.ToLower(c.Key)
+			return !strings.HasSuffix(key, ":sub") && !strings.HasSuffix(key, ":aud")
+		})
+		d.Statements = append(d.Statements, st)
+	}
+	providers := identityProviders(r.Trust)
+	if len(providers) == 0 || trusts(r.Trust, "pods.eks.") && c.Associated() {
+		return
+	}
+	o := c.Stack.Options
+	subject := "system:serviceaccount:" + o.Namespace + ":" + o.ServiceAccount
+	var why iampolicy.Decision
+	for _, p := range providers {
+		_, issuer, _ := strings.Cut(p, ":oidc-provider/")
+		call := iampolicy.Call{Caller: iampolicy.Caller{Federated: p, Account: c.Found.AccountID}, Action: "sts:AssumeRoleWithWebIdentity", Resource: r.ARN, Context: iampolicy.Context{}}
+		call.Context.Set(issuer+":sub", subject)
+		call.Context.Set(issuer+":aud", "sts.amazonaws.com")
+		if why = iampolicy.Evaluate(call, iampolicy.Policies{Resource: d, ResourceOnly: true, ResourceOwner: c.Found.AccountID}); why.OK() {
+			return
+		}
+	}
+	f := base
+	f.Severity, f.Action = Missing, "sts:AssumeRoleWithWebIdentity"
+	f.What = fmt.Sprintf("its trust policy does not let the service account %s/%s of %s take it", o.Namespace, o.ServiceAccount, Enumerate(providers))
+	if near := why.Near(); len(near) > 0 {
+		f.What += ": " + strings.Join(near, "; ")
+		f.Key = keyIn(near[0])
+	}
+	f.Why = "the controller gets no credentials"
+	f.Fix = "ask with StringEquals for " + subject + " in the provider's sub and for sts.amazonaws.com in its aud; if the controller has another service account, give the check --namespace and --service-account"
+	c.add(f)
 }
 
 // Associated tells whether the controller's service account has its role.

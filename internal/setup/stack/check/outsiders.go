@@ -14,6 +14,9 @@ type outsider struct {
 	st  iampolicy.Statement
 }
 
+// service tells whether none but a service is let in.
+func (o *outsider) service() bool { return strings.HasPrefix(o.who, "the service ") }
+
 // Outsiders goes through the statements of a document that belongs to a resource of an account. services are those that
 // may be let in; another is no outsider either where conditions tie it to the account.
 func Outsiders(d *iampolicy.Document, account string, services ...string) []outsider {
@@ -80,7 +83,11 @@ func tied(st iampolicy.Statement, account string) bool {
 		all := func(is func(v string) bool) bool {
 			return !slices.ContainsFunc(c.Values, func(v string) bool { return !is(v) })
 		}
-		switch strings.ToLower(c.Key) {
+		key := strings.ToLower(c.Key)
+		if strings.HasPrefix(key, "kms:encryptioncontext:") { // what a key is used for, as the log groups of the account
+			return all(func(v string) bool { return strings.HasPrefix(v, "arn:") && accountOf(v) == account })
+		}
+		switch key {
 		case "aws:sourceaccount", "aws:principalaccount", "kms:calleraccount":
 			return all(func(v string) bool { return v == account })
 		case "aws:sourcearn", "aws:principalarn":
@@ -133,6 +140,10 @@ func (c *Comparison) reportOutsiders(base Finding, found []outsider, doing, why,
 		}
 		f := base
 		f.Severity, f.Sid, f.Why, f.Fix = TooWide, o.st.Sid, why, fix
+		if base.Area == AreaEncryption && o.service() {
+			f.Severity = Advice // AWS's own guides have such statements, for alarms and topics; they say nothing of who is behind
+			f.Fix = "add a condition on aws:SourceAccount, if the service tells it"
+		}
 		f.What = fmt.Sprintf("it lets %s %s (%s)", o.who, doing, List(o.st.Actions))
 		if f.Action == "" && len(o.st.Actions) > 0 {
 			f.Action = o.st.Actions[0]

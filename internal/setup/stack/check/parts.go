@@ -157,11 +157,30 @@ func (p *Parts) findController(h Hints) *awssetup.Role {
 	}
 	for i := range p.Roles {
 		r := &p.Roles[i]
-		if r != p.NodeRole && trusts(r.Trust, "pods.eks.") && strings.Contains(strings.ToLower(r.Name), "karpenter") {
+		if r != p.NodeRole && (trusts(r.Trust, "pods.eks.") || len(identityProviders(r.Trust)) > 0) && strings.Contains(strings.ToLower(r.Name), "karpenter") {
 			return r
 		}
 	}
 	return nil
+}
+
+// identityProviders are those of clusters that a trust policy lets in.
+func identityProviders(d *iampolicy.Document) []string {
+	var out []string
+	if d == nil {
+		return nil
+	}
+	for _, st := range d.Statements {
+		if st.Principal == nil || st.Effect != iampolicy.Allow {
+			continue
+		}
+		for _, p := range st.Principal.Federated {
+			if strings.Contains(p, ":oidc-provider/") {
+				out = appendNew(out, p)
+			}
+		}
+	}
+	return out
 }
 
 func trustsServiceAccount(d *iampolicy.Document, account string) bool {
@@ -253,6 +272,9 @@ func (p *Parts) unreadPermissions() (awssetup.Gap, bool) {
 				return g, true
 			}
 		}
+	}
+	if len(p.foreign) > 0 {
+		return awssetup.Gap{What: "the text of policy " + p.foreign[0], Why: "it is not here"}, true
 	}
 	return awssetup.Gap{}, false
 }

@@ -49,14 +49,16 @@ func (c *Comparison) permissions() {
 // administrator reports a controller that may do anything; nothing else about its permissions matters then.
 func (c *Comparison) administrator() bool {
 	for _, arn := range c.Found.foreign {
-		if strings.HasSuffix(arn, ":policy/AdministratorAccess") {
+		if name := Powerful(arn); name != "" {
 			c.add(Finding{
-				Severity: TooWide, Area: AreaPermissions, Thing: arn, Policy: "AdministratorAccess",
-				What: "the controller's role has AdministratorAccess",
+				Severity: TooWide, Area: AreaPermissions, Thing: arn, Policy: name,
+				What: "the controller's role has " + name,
 				Why:  "whoever gets into the controller's pod owns the account",
 				Fix:  "detach it, and attach the policies of kerf stack",
 			})
-			return true
+			if name == AdministratorPolicy {
+				return true
+			}
 		}
 		c.Report.Unread = append(c.Report.Unread, Unread{What: "policy " + arn, Why: "it is attached to the controller's role and its text is not here"})
 	}
@@ -93,7 +95,7 @@ func (c *Comparison) missing() {
 		near := why.Near()
 		switch {
 		case len(refused) == 0:
-		case partly && why.Outcome == iampolicy.ImplicitDeny && len(near) == 0:
+		case partly && unsureOf(why):
 			unsure = appendNew(unsure, n.action) // what could not be read may allow it
 		default:
 			key := n.SID
@@ -115,6 +117,18 @@ func (c *Comparison) missing() {
 			What: "whether the controller may call " + List(unsure), Why: "no policy that could be read allows it; " + gap.What + " could not be read",
 		})
 	}
+}
+
+// unsureOf tells whether a policy that could not be read may allow what was refused.
+func unsureOf(why iampolicy.Decision) bool {
+	return why.Outcome == iampolicy.ImplicitDeny && len(why.Near()) == 0
+}
+
+// Lacks tells whether calls of a need are refused, and what could not be read does not allow them either.
+func (c *Comparison) Lacks(n Need) bool {
+	refused, why := c.Refused(n)
+	_, partly := c.Found.unreadPermissions()
+	return len(refused) > 0 && !(partly && unsureOf(why))
 }
 
 // Refused are the calls of a need that are not allowed, and what the most telling decision says.

@@ -14,8 +14,9 @@ import (
 // thing about it (a tag, the region, whose resource it is), and sees which of the changed calls the wanted stack refuses
 // and the found one allows. What it finds names the statement that lets it through and the condition that would not.
 type widths struct {
-	c     *Comparison
-	found []width
+	c       *Comparison
+	found   []width
+	actions []asked // worked out once
 }
 
 // width is one way in which a statement is too wide, with the actions that it is so for.
@@ -25,6 +26,8 @@ type width struct {
 	what        string // of the call that gets through
 	resources   []string
 	actions     []string
+	call        iampolicy.Call       // the first that gets through
+	st          *iampolicy.Statement // of what a statement names
 }
 
 func (w *widths) probe() {
@@ -59,7 +62,7 @@ func (w *widths) note(d iampolicy.Decision, call iampolicy.Call, key, what strin
 			return
 		}
 	}
-	w.found = append(w.found, width{policy: d.Policy, sid: d.Sid, key: key, what: what, resources: []string{generic(call.Resource)}, actions: []string{call.Action}})
+	w.found = append(w.found, width{policy: d.Policy, sid: d.Sid, key: key, what: what, resources: []string{generic(call.Resource)}, actions: []string{call.Action}, call: call})
 }
 
 // keys tries the call without each of its condition keys, and with another value.
@@ -242,30 +245,21 @@ func (w *widths) remedy(f width) string {
 	if f.key == keyNamed && strings.Contains(f.resources[0], ":parameter/aws/service/") {
 		return "narrow it to the paths of --public-parameter, or give the check those that you use"
 	}
+	flag := namedActions[f.actions[0]]
+	if f.key == keyNamed && flag == "" {
+		return w.takeOut(f)
+	}
 	if f.key == keyNamed && f.actions[0] == "iam:PassRole" && w.c.Found.NodeRole == nil && !strings.ContainsAny(f.resources[0], "*?") {
 		return "take it out of the statement; if it is the role of the nodes, give the check --node-role " + f.resources[0] +
 			"; if it is another of yours, --pass-role " + f.resources[0]
 	}
 	if f.key == keyNamed && strings.ContainsAny(f.resources[0], "*?") {
-		return "take it out of the statement; what of it is yours to use, name one by one with " + namedActions[f.actions[0]]
+		return "take it out of the statement; what of it is yours to use, name one by one with " + flag
 	}
 	if f.key == keyNamed {
-		return "take it out of the statement; if it is yours to use, give the check " + namedActions[f.actions[0]] + " " + f.resources[0] + ", as kerf stack is given it"
+		return "take it out of the statement; if it is yours to use, give the check " + flag + " " + f.resources[0] + ", as kerf stack is given it"
 	}
-	var candidates []iampolicy.Statement
-	for _, p := range w.c.Wanted.ControllerPolicies {
-		for _, s := range p.Document.Statements {
-			if slices.Contains(s.Actions, f.actions[0]) {
-				candidates = append(candidates, s)
-			}
-		}
-	}
-	for _, s := range candidates {
-		if s.Sid == f.sid {
-			candidates = []iampolicy.Statement{s}
-			break
-		}
-	}
+	candidates := w.candidates(f)
 	for _, s := range candidates {
 		for _, c := range s.Conditions {
 			if strings.EqualFold(c.Key, f.key) {
@@ -280,4 +274,33 @@ func (w *widths) remedy(f width) string {
 		return fmt.Sprintf("limit it to %s, as statement %s does", List(candidates[0].Resources), candidates[0].Sid)
 	}
 	return "write it as statement " + candidates[0].Sid + ": " + statementText(candidates[0])
+}
+
+// takeOut is the remedy for what a statement names and no option could ask for.
+func (w *widths) takeOut(f width) string {
+	if strings.HasPrefix(f.actions[0], "sqs:") && w.c.Found.Queue == nil && !w.c.queueElsewhere() {
+		return "take it out of the statement; if it is the queue of this cluster, give the check --queue-arn " + f.resources[0]
+	}
+	if c := w.candidates(f); len(c) > 0 && f.sid == c[0].Sid {
+		return "write it as statement " + c[0].Sid + " is wanted: " + statementText(c[0])
+	}
+	return "take it out of the statement; what of it is this cluster's is allowed by others, or is added to them"
+}
+
+// candidates are the statements of the wanted stack that allow the action, or the one among them of the same name.
+func (w *widths) candidates(f width) []iampolicy.Statement {
+	var candidates []iampolicy.Statement
+	for _, p := range w.c.Wanted.ControllerPolicies {
+		for _, s := range p.Document.Statements {
+			if slices.Contains(s.Actions, f.actions[0]) {
+				candidates = append(candidates, s)
+			}
+		}
+	}
+	for _, s := range candidates {
+		if s.Sid == f.sid {
+			return []iampolicy.Statement{s}
+		}
+	}
+	return candidates
 }

@@ -207,14 +207,16 @@ func (w *commandWriter) rule(c change) {
 	type target struct {
 		ID               string `json:"Id"`
 		Arn              string
-		DeadLetterConfig *deadLetter `json:",omitempty"`
+		RoleArn          string          `json:",omitempty"`
+		RetryPolicy      *awssetup.Retry `json:",omitempty"`
+		DeadLetterConfig *deadLetter     `json:",omitempty"`
 	}
 	var targets []target
 	for _, t := range r.Targets {
 		if w.m.c.Found.Queue == nil || t.ARN != w.m.c.Found.Queue.ARN {
 			continue // of others
 		}
-		x := target{ID: t.ID, Arn: t.ARN}
+		x := target{ID: t.ID, Arn: t.ARN, RoleArn: t.RoleARN, RetryPolicy: t.Retry}
 		if t.DeadLetter != "" {
 			x.DeadLetterConfig = &deadLetter{t.DeadLetter}
 		}
@@ -297,8 +299,9 @@ func (w *commandWriter) accessEntry(c change) {
 		return
 	}
 	w.step("Let nodes with the role %s into the cluster. The type of an access entry cannot be changed, so it is made anew.", e.PrincipalARN)
-	fmt.Fprintf(&w.b, "if %s; then\n  %s\nfi\n", test, command("eks", "delete-access-entry", flags...))
-	w.aws("eks", "create-access-entry", append(slices.Clone(flags), "--type", e.Type)...)
+	read := command("eks", "describe-access-entry", append(slices.Clone(flags), "--query", "accessEntry.type", "--output", "text")...)
+	fmt.Fprintf(&w.b, "entry=$(%s 2>/dev/null || true)\nif [ -n \"$entry\" ] && [ \"$entry\" != %s ]; then\n  %s\nfi\nif [ \"$entry\" != %[2]s ]; then\n  %[4]s\nfi\n",
+		read, e.Type, command("eks", "delete-access-entry", flags...), command("eks", "create-access-entry", append(slices.Clone(flags), "--type", e.Type)...))
 }
 
 func (w *commandWriter) podIdentity(c change) {

@@ -50,6 +50,7 @@ func Write(found *awssetup.Setup, kind setupfile.Kind, data []byte, o Options) (
 		return nil, fmt.Errorf("%s cannot be fixed this way, something would be missing afterwards (%s: %s); fix it by hand", found.Source, worse.Thing, worse.What)
 	}
 	out := &Fixed{Left: slices.DeleteFunc(left.Findings, func(f check.Finding) bool { return f.Severity == check.Advice })}
+	m.ownPolicy(out.Left)
 	if len(m.changes) == 0 {
 		if o.Whole && kind == setupfile.KindCloudFormation {
 			out.Text = data

@@ -8,6 +8,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/awsmodel/awssetup"
 	"github.com/kerf-sh/kerf/internal/awsmodel/iampolicy"
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
+	"github.com/kerf-sh/kerf/internal/setup/stack/setupfile"
 )
 
 // holder is a place that holds a policy of the controller.
@@ -16,6 +17,7 @@ type holder struct {
 	name                 string
 	doc                  *iampolicy.Document
 	changed              bool
+	fixed                bool // it may not be changed
 }
 
 func (m *fixer) holders() []*holder {
@@ -25,7 +27,7 @@ func (m *fixer) holders() []*holder {
 	}
 	for i, p := range m.s.Policies {
 		if p.Document != nil && has(p.Name, p.Document) {
-			out = append(out, &holder{policy: i, role: -1, name: p.Name, doc: p.Document})
+			out = append(out, &holder{policy: i, role: -1, name: p.Name, doc: p.Document, fixed: m.ofOthers(&m.s.Policies[i])})
 		}
 	}
 	for r := range m.s.Roles {
@@ -36,6 +38,25 @@ func (m *fixer) holders() []*holder {
 		}
 	}
 	return out
+}
+
+// ofOthers tells whether a policy of an account is not this cluster's alone to change: AWS's own, and one that more have than
+// the roles that were read.
+func (m *fixer) ofOthers(p *awssetup.Policy) bool {
+	return m.kind == setupfile.KindLive && (strings.Contains(p.ARN, ":iam::aws:policy/") || p.OfOthers())
+}
+
+// ownPolicy says of findings about policies of others what there is to do.
+func (m *fixer) ownPolicy(left []check.Finding) {
+	for i := range left {
+		k := slices.IndexFunc(m.s.Policies, func(p awssetup.Policy) bool { return left[i].Policy != "" && p.Name == left[i].Policy })
+		if k >= 0 && left[i].Area == check.AreaPermissions && m.ofOthers(&m.s.Policies[k]) {
+			left[i].Fix = "the policy is also attached to others: give this role a policy of its own in its place"
+			if strings.Contains(m.s.Policies[k].ARN, ":iam::aws:policy/") {
+				left[i].Fix = "the policy is AWS's: give this role a policy of its own in its place"
+			}
+		}
+	}
 }
 
 // policies fixes the controller's permissions: statements that are reported are replaced by those of the same name that
@@ -114,6 +135,8 @@ func (m *fixer) replaceReported(h *holder, wanted map[string]check.SIDStatement,
 	for _, st := range h.doc.Statements {
 		w, known := wanted[st.Sid]
 		switch {
+		case h.fixed:
+			out = append(out, st)
 		case st.Effect != iampolicy.Allow || !m.faulty(h.name, st):
 			out = append(out, st)
 			placed[st.Sid] = placed[st.Sid] || known && st.Effect == iampolicy.Allow
@@ -162,7 +185,7 @@ func (m *fixer) lacking(sid string, all []*holder) bool {
 		if n.SID != sid {
 			continue
 		}
-		if refused, _ := m.c.Refused(n); len(refused) > 0 {
+		if m.c.Lacks(n) {
 			return true
 		}
 	}
@@ -178,13 +201,13 @@ func (m *fixer) place(all *[]*holder, name string, st iampolicy.Statement) {
 	}
 	var into *holder
 	for _, h := range *all {
-		if h.name == name && fits(h) {
+		if h.name == name && !h.fixed && fits(h) {
 			into = h
 		}
 	}
 	if into == nil {
 		for _, h := range *all {
-			if h.policy >= 0 && fits(h) && (into == nil || len(h.doc.Statements) > len(into.doc.Statements)) && !m.belongsElsewhere(h) {
+			if h.policy >= 0 && !h.fixed && fits(h) && (into == nil || len(h.doc.Statements) > len(into.doc.Statements)) && !m.belongsElsewhere(h) {
 				into = h
 			}
 		}
@@ -232,7 +255,7 @@ func (m *fixer) policyID(name string) string {
 // shrink moves statements off policies that IAM does not take for their size.
 func (m *fixer) shrink(all *[]*holder) {
 	for _, h := range slices.Clone(*all) {
-		if h.policy < 0 {
+		if h.policy < 0 || h.fixed {
 			continue
 		}
 		for iampolicy.Size(h.doc.JSON()) > iampolicy.ManagedPolicyLimit && len(h.doc.Statements) > 1 {

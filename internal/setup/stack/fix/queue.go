@@ -1,6 +1,7 @@
 package fix
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ func (m *fixer) encryption() {
 			m.touch(queuePart, i, "encryption")
 		}
 		if k != nil {
-			m.key(slices.IndexFunc(m.s.Keys, func(x awssetup.Key) bool { return x.ARN == k.ARN }))
+			m.key(slices.IndexFunc(m.s.Keys, func(x awssetup.Key) bool { return x.ARN == k.ARN }), q.ARN)
 		}
 	}
 }
@@ -144,46 +145,77 @@ func (m *fixer) askedKey() *awssetup.Key {
 	return own[0]
 }
 
-// key lets EventBridge and the account use a key, and nobody else that it let before.
-func (m *fixer) key(i int) {
+// key lets EventBridge use a key for a queue, and the account where it or the controller is kept out. Whom a statement lets in
+// from outside of the account goes; the rest of the policy stays as it is.
+func (m *fixer) key(i int, queue string) {
 	k := &m.s.Keys[i]
 	if !k.Enabled {
 		k.Enabled = true
 		m.touch(keyPart, i, "enabled")
 	}
-	ofPolicy := func(f check.Finding) bool { return f.Policy == "key policy" && f.Resource == k.ARN && f.Action != "" }
-	if !m.reported(check.AreaEncryption, ofPolicy) && !m.keepsControllerOut(k) {
+	keptOut := m.keepsControllerOut(k)
+	ofPolicy := func(f check.Finding) bool {
+		return f.Policy == "key policy" && f.Resource == k.ARN && (f.Severity == check.Missing && f.Action != "" || f.Severity == check.TooWide)
+	}
+	if !m.reported(check.AreaEncryption, ofPolicy) && !keptOut {
 		return
 	}
-	root := iampolicy.Statement{
-		Sid: "AllowAccountToManageTheKey", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{m.c.Where().Global("iam", "root")}},
-		Actions: []string{"kms:*"}, Resources: []string{"*"},
-	}
-	events := iampolicy.Statement{
-		Sid: "AllowEventBridgeToUseTheKey", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{"events.amazonaws.com"}},
-		Actions: []string{"kms:GenerateDataKey", "kms:Decrypt"}, Resources: []string{"*"},
-	}
 	d := &iampolicy.Document{Version: "2012-10-17"}
+	before := 0
 	if k.Policy != nil {
-		d.ID = k.Policy.ID
-		for _, st := range k.Policy.Statements {
-			one := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{st}}
-			_, open := check.OpenTo(one, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, m.s.AccountID)
-			open = open || st.Effect == iampolicy.Allow && check.Outside(st, m.s.AccountID, []string{"events.amazonaws.com"}) != ""
-			if !open && st.Sid != events.Sid {
-				d.Statements = append(d.Statements, st)
-			}
-		}
+		d.Version, d.ID = k.Policy.Version, k.Policy.ID
+		before = len(k.Policy.Statements)
+		d.Statements = slices.DeleteFunc(slices.Clone(k.Policy.Statements), func(st iampolicy.Statement) bool { return m.opensKey(k, st) })
 	}
+	root := m.c.Where().Global("iam", "root")
 	hasRoot := slices.ContainsFunc(d.Statements, func(st iampolicy.Statement) bool {
-		return st.Effect == iampolicy.Allow && st.Principal != nil && slices.Contains(st.Principal.AWS, root.Principal.AWS[0]) && slices.Contains(st.Actions, "kms:*")
+		return st.Effect == iampolicy.Allow && st.Principal != nil && slices.Contains(st.Principal.AWS, root) && slices.Contains(st.Actions, "kms:*")
 	})
-	if !hasRoot {
-		d.Statements = append([]iampolicy.Statement{root}, d.Statements...)
+	if !hasRoot && (keptOut || len(d.Statements) < before || before == 0) { // what went may have let the account in
+		d.Statements = append([]iampolicy.Statement{{
+			Sid: freeSid(d, "AllowAccountToManageTheKey"), Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{root}},
+			Actions: []string{"kms:*"}, Resources: []string{"*"},
+		}}, d.Statements...)
 	}
-	d.Statements = append(d.Statements, events)
+	after := *k
+	after.Policy = d
+	if slices.ContainsFunc(awssetup.KeyActions, func(action string) bool { return !awssetup.MayUseKey(action, &after, queue).OK() }) {
+		d.Statements = slices.DeleteFunc(d.Statements, forEventsAlone)
+		d.Statements = append(d.Statements, iampolicy.Statement{
+			Sid: freeSid(d, "AllowEventBridgeToUseTheKey"), Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{awssetup.EventBridge}},
+			Actions: slices.Clone(awssetup.KeyActions), Resources: []string{"*"},
+		})
+	}
 	k.Policy = d
 	m.touch(keyPart, i, "policy")
+}
+
+// opensKey tells whether a statement of a key's policy lets others than the account and services in.
+func (m *fixer) opensKey(k *awssetup.Key, st iampolicy.Statement) bool {
+	one := &iampolicy.Document{Version: "2012-10-17", Statements: []iampolicy.Statement{st}}
+	if _, open := check.OpenTo(one, iampolicy.Call{Action: "kms:Decrypt", Resource: k.ARN, Context: iampolicy.Context{}}, m.s.AccountID); open {
+		return true
+	}
+	who := ""
+	if st.Effect == iampolicy.Allow {
+		who = check.Outside(st, m.s.AccountID, check.SendingServices)
+	}
+	return who != "" && !strings.HasPrefix(who, "the service ")
+}
+
+// forEventsAlone tells whether a statement is for EventBridge and nobody else.
+func forEventsAlone(st iampolicy.Statement) bool {
+	p := st.Principal
+	return st.Effect == iampolicy.Allow && p != nil && !p.Any && len(p.AWS)+len(p.Federated)+len(p.CanonicalUser) == 0 && slices.Equal(p.Service, []string{awssetup.EventBridge})
+}
+
+// freeSid is a Sid that no statement of a document has, the wanted one if it can be.
+func freeSid(d *iampolicy.Document, wanted string) string {
+	sid := wanted
+	for i := 2; slices.ContainsFunc(d.Statements, func(st iampolicy.Statement) bool { return st.Sid == sid }); i++ {
+		sid = fmt.Sprintf("%s%d", wanted, i)
+	}
+	return sid
 }
 
 // keepsControllerOut tells whether the controller may not decrypt with a key. Its own policy counts only if the key's policy

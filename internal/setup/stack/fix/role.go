@@ -33,11 +33,17 @@ func (m *fixer) roles() {
 	if i < 0 {
 		return
 	}
-	if m.reported(check.AreaPermissions, func(f check.Finding) bool { return f.Policy == check.AdministratorPolicy }) {
-		m.detach(i, check.AdministratorPolicy)
+	for _, f := range m.c.Report.Findings {
+		switch {
+		case f.Area != check.AreaPermissions:
+		case f.Policy == check.AdministratorPolicy, check.Powerful(f.Thing) != "":
+			m.detach(i, f.Policy)
+		}
 	}
 	m.trusted(i)
-	if m.reported(check.AreaController, func(f check.Finding) bool { return f.Action != "" && f.Severity == check.Missing }) {
+	if m.reported(check.AreaController, func(f check.Finding) bool {
+		return (f.Action == "sts:AssumeRole" || f.Action == "sts:TagSession") && f.Severity == check.Missing
+	}) {
 		m.s.Roles[i].Trust = withPodActions(m.s.Roles[i].Trust)
 		m.touch(rolePart, i, "trust")
 	}
