@@ -23,6 +23,8 @@ type class struct {
 	altIDs []int
 	// strict is alts without what volumes demand; it decides which domains the pod counts as its own.
 	strict []requirement.Requirements
+	// demanded is alts as they are without the preferred node affinity that is honoured; nil if there is none.
+	demanded []requirement.Requirements
 	// broken, when set, says why the class can't be placed anywhere.
 	broken string
 	placed int // of pods, from the front

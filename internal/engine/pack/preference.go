@@ -97,12 +97,25 @@ func (s *solver) honourNode(c *class) {
 		if err != nil {
 			continue // a preference that can't be read
 		}
+		if c.demanded == nil {
+			c.demanded = c.alts
+		}
 		alts := make([]requirement.Requirements, len(c.alts))
 		for j := range c.alts {
 			alts[j] = c.alts[j].And(r)
 		}
 		c.alts, c.altIDs = alts, nil
 	}
+}
+
+// demanding is the class without the preferred node affinity that it honours: what it prefers leaves no pod behind, so it is no reason.
+func (c *class) demanding() *class {
+	if c.demanded == nil {
+		return c
+	}
+	out := *c
+	out.alts, out.altIDs, out.items, out.root = c.demanded, nil, nil, nil
+	return &out
 }
 
 // judge says how taints stand to the class: one that does not preference to stay off nodes that ask to be avoided bears them.

@@ -16,6 +16,7 @@ func (s *solver) reasons(c *class) []plan.Reason {
 	if c.broken != "" {
 		return []plan.Reason{{Code: plan.Unplaceable, Detail: c.broken}}
 	}
+	c = c.demanding()
 	if r, ok := s.contradiction(c); ok {
 		return []plan.Reason{r}
 	}
@@ -192,7 +193,28 @@ func (s *solver) altReason(c *class, p *pool, alt requirement.Requirements) (pla
 		r.Types = matching
 		return r, 6
 	}
+	if r, bad := s.domainLimitReason(c, p, fitting); bad {
+		return r, 7
+	}
 	return s.topologyReason(c), 7
+}
+
+// domainLimitReason says which limit leaves nothing in the domains that topology leaves the class, where it leaves some: what fits there
+// may be larger than elsewhere.
+func (s *solver) domainLimitReason(c *class, p *pool, fitting catalog.TypeSet) (plan.Reason, bool) {
+	if !c.sequential {
+		return plan.Reason{}, false
+	}
+	there := catalog.NewTypeSet(p.cat.Len())
+	for _, it := range s.pins(c) {
+		for _, alt := range it.alts {
+			there.Or(s.shapeOf(p, p.reqs.And(s.reqs.all[alt])).types)
+		}
+	}
+	if there.And(fitting); !there.Any() {
+		return plan.Reason{}, false
+	}
+	return s.limitReason(p, there)
 }
 
 // minValuesReason says for which key too few values would be left to choose from, with a domain settled that the class
@@ -281,6 +303,9 @@ func (s *solver) limitReason(p *pool, types catalog.TypeSet) (plan.Reason, bool)
 // topologyReason blames the constraint that is left when a node could be launched but must not be used.
 func (s *solver) topologyReason(c *class) plan.Reason {
 	for _, d := range slices.Concat(c.topo.wide, c.topo.host) {
+		if d.group.soft {
+			continue
+		}
 		switch d.group.kind {
 		case attracting:
 			return plan.Reason{Code: plan.AffinityUnmet, Key: d.group.key, Detail: d.group.selector.Words()}
