@@ -89,31 +89,27 @@ func alike(a, b *corev1.Pod) bool {
 }
 
 // inOrder nominates the pods, each tier until none of it can be bound any more, and returns those that can't be bound at
-// all.
+// all. Those that were refused are tried again as soon as another is bound: the next one may take what that has made possible.
 func (c *Cluster) inOrder(ctx context.Context, r *Run, tiers [][]*corev1.Pod) ([]*corev1.Pod, error) {
 	places := r.places()
 	r.Bound, r.Refused = map[string]string{}, map[string]string{}
 	var left []*corev1.Pod
 	for _, tier := range tiers {
 		left = append(left, tier...)
-		for moved := true; moved && len(left) > 0; {
-			moved = false
-			var again []*corev1.Pod
-			for _, p := range left {
-				refusal, err := c.nominate(ctx, r.Case, p, places[key(p)])
-				if err != nil {
-					return nil, err
-				}
-				if refusal != "" {
-					again = append(again, p)
-					r.Refused[key(p)] = refusal
-					continue
-				}
-				moved = true
-				r.Bound[key(p)] = places[key(p)]
-				delete(r.Refused, key(p))
+		for at := 0; at < len(left); {
+			p := left[at]
+			refusal, err := c.nominate(ctx, r.Case, p, places[key(p)])
+			if err != nil {
+				return nil, err
 			}
-			left = again
+			if refusal != "" {
+				r.Refused[key(p)] = refusal
+				at++
+				continue
+			}
+			r.Bound[key(p)] = places[key(p)]
+			delete(r.Refused, key(p))
+			left, at = slices.Delete(left, at, at+1), 0
 		}
 	}
 	return left, nil
