@@ -103,7 +103,7 @@ func TestEveryErrorOfALaunchHasItsClassReasonLabelAndWhatIsUnavailable(t *testin
 		"InstanceLimitExceeded: … for the spread placement group":   {cloud.Exhausted, awserr.ReasonPlacementGroupFull, nothing}, // the class has none
 		"InvalidPlacementGroup.InUse":                               {cloud.Exhausted, awserr.ReasonPlacementGroupElsewhere, nothing},
 		"InvalidPlacementGroup.Unknown":                             {cloud.Invalid, awserr.ReasonPlacementGroupNotFound, nothing},
-		"SomethingNew":                                              {cloud.Exhausted, awserr.ReasonLaunchFailed, pool},
+		"SomethingNew":                                              {cloud.Unavailable, awserr.ReasonLaunchFailed, nothing}, // all that was asked for has it
 	} {
 		code, message, _ := strings.Cut(name, ": ")
 		fault := world.Fault{Kind: world.FaultNoCapacity, InstanceType: "m5.large", Zone: "us-east-1a", CapacityType: catalog.OnDemand, Code: code, Message: message}

@@ -82,7 +82,7 @@ func lifecycle(l types.InstanceLifecycle, asked string) string {
 }
 
 func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
-	out := make([]PoolError, len(errs))
+	out, unknown := make([]PoolError, len(errs)), 0
 	for i, e := range errs {
 		f := PoolError{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
 		f.Group, f.Partition = r.Group, r.Partition
@@ -98,13 +98,20 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 			// The reservation is gone. EC2 would be asked for it again, for it costs least.
 			f.Class, f.Reason = cloud.Exhausted, awserr.ReasonReservationExceeded
 		}
-		if f.Forbidden() || !known && f.InstanceType != "" {
-			// Of this pool: another try has to ask for others. What the table does not know is taken for that too: if all pools have
-			// it, they close one after the other and open again by themselves, with the code in the claim's event. The other way
-			// round one pool would keep the claim from all others until its launch timeout.
-			f.Class = cloud.Exhausted
+		if f.Forbidden() {
+			f.Class = cloud.Exhausted // of this pool: another try has to ask for others
+		}
+		if !known && f.InstanceType != "" {
+			unknown++
 		}
 		out[i] = f
+	}
+	for i := range out {
+		// What the table does not know is of the pool where others had something else: one pool would keep the claim from all others until
+		// its launch timeout. Where all have it, it is of the class or the account: to close pools would take them from other classes.
+		if _, _, known := awserr.Classify(out[i].Code, out[i].Message); !known && out[i].InstanceType != "" && unknown < len(out) {
+			out[i].Class = cloud.Exhausted
+		}
 	}
 	return out
 }

@@ -73,7 +73,9 @@ func (q *Queue) step(ctx context.Context, f *execution) (after time.Duration, do
 			left = append(left, f.Nodes[i])
 		}
 	}
+	q.mu.Lock()
 	f.Nodes = left
+	q.mu.Unlock()
 	return look, len(left) == 0, errors.Join(errs...)
 }
 

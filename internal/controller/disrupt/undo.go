@@ -70,9 +70,9 @@ func (q *Queue) release(ctx context.Context, f *execution, g Going, why string) 
 	q.tell(g, corev1.EventTypeNormal, events.DisruptionUndone, "it stays: "+why)
 	q.Metrics.Disruption.Released.WithLabelValues(strings.ToLower(string(f.Cause))).Inc()
 	q.Log.Info("kept a node that was to go", "command-id", f.ID, "reason", f.Cause, "node", g.Node, "why", why)
-	f.Nodes = slices.DeleteFunc(slices.Clone(f.Nodes), func(n Going) bool { return n == g })
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	f.Nodes = slices.DeleteFunc(slices.Clone(f.Nodes), func(n Going) bool { return n == g })
 	delete(q.executions, g.Claim)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,10 +21,17 @@ import (
 // whether it did. A claim that does not name its instance is not launched for all who read it: nothing else would give it up, and its
 // instance would be held to be its own. The instance is ended once the claim is being deleted (endUnclaimed).
 //
-// An API server that does not answer, or can't, has refused nothing. An instance whose node takes pods is left alone.
+// An API server that does not answer, or can't, has refused nothing. An instance whose node takes pods is left alone; meanwhile no node is
+// registered (see register).
 func (c *Controller) refused(ctx context.Context, stored, claim *karpv1.NodeClaim, err error) bool {
 	known := c.remember(claim)
-	if known.instance == nil || stored.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched) || !isRefusal(err) {
+	if known.instance == nil || stored.StatusConditions().IsTrue(karpv1.ConditionTypeLaunched) {
+		return false
+	}
+	if !isRefusal(err) {
+		if !apierrors.IsConflict(err) {
+			known.refusedSince = time.Time{}
+		}
 		return false
 	}
 	now := c.Clock.Now()

@@ -61,6 +61,11 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
 		return node, c.adoptAgain(ctx, claim, nodes[0], node)
 	}
+	if !c.remember(claim).refusedSince.IsZero() {
+		const message = "the API server refuses to have the launch written on the NodeClaim: pods on the node would be those of no NodeClaim"
+		conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
+		return nil, nil
+	}
 	if !c.placed(ctx, claim) {
 		const message = "EC2 has not told yet in which partition of its placement group the instance stands"
 		conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)

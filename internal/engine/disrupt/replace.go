@@ -65,7 +65,7 @@ func (s *search) bestSet(line []*nodeState) bool {
 	best, nearest := trial{ratio: math.Inf(1)}, trial{ratio: math.Inf(1)}
 	worse := 0
 	for _, size := range setSizes {
-		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) || !s.allowed(line[:size], Underutilized) {
+		if size > len(line) || s.ended() || (worse == 2 && best.size > 0) {
 			break
 		}
 		if s.onlySpot(line[:size]) {
@@ -94,13 +94,16 @@ func (s *search) bestSet(line []*nodeState) bool {
 	return true
 }
 
-// lineOf is the first candidates of the nodes, as many as the largest set has.
+// lineOf is the first candidates of the nodes, as many as the largest set has, and of each pool no more than its budget lets go.
 func lineOf(nodes []*nodeState) (line []*nodeState) {
+	going := map[*poolState]int{}
 	for _, n := range nodes {
 		if len(line) == setSizes[len(setSizes)-1] {
 			break
 		}
-		if n.candidate() {
+		left, limited := n.pool.Allowed[Underutilized]
+		if n.candidate() && (!limited || going[n.pool] < left) {
+			going[n.pool]++
 			line = append(line, n)
 		}
 	}

@@ -41,14 +41,14 @@ func (s *search) growSets() {
 	for _, n := range s.managed() {
 		n.kind = s.kindOf(n)
 	}
-	nodes := slices.DeleteFunc(s.starts(), func(n *nodeState) bool { return !s.allowed([]*nodeState{n}, Underutilized) })
+	nodes := s.starts()
 	patience := max(patience, len(nodes)/turns)
 	left, grew := patience, false
 	i := s.p.Options.Start
 	var deadEnd []*nodeState
 	for i < len(nodes) && !s.ended() {
 		n := nodes[i]
-		if !n.candidate() || n.usage() > 1-promising {
+		if !n.candidate() || n.usage() > 1-promising || !s.allowed([]*nodeState{n}, Underutilized) {
 			i++
 			continue
 		}

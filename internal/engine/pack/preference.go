@@ -114,7 +114,7 @@ func (c *class) demanding() *class {
 		return c
 	}
 	out := *c
-	out.alts, out.altIDs, out.items, out.root = c.demanded, nil, nil, nil
+	out.alts, out.altIDs, out.items, out.root, out.domains = c.demanded, nil, nil, nil, nil
 	return &out
 }
 

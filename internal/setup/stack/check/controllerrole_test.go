@@ -20,13 +20,13 @@ func TestIRSATrustThatCanNotWorkIsMissing(t *testing.T) {
 		conditions []iampolicy.Condition
 		want       []string // of the finding; nil: none
 	}{
-		"as Kerf writes it":          {[]iampolicy.Condition{aud, sub}, nil},
-		"with something of the user": {[]iampolicy.Condition{aud, sub, equals("aws:SourceVpc", "vpc-1")}, nil},
-		"by a pattern":               {[]iampolicy.Condition{{Operator: "StringLike", Key: issuer + ":sub", Values: []string{"system:serviceaccount:kube-system:karp*"}}}, nil},
-		"another namespace":          {[]iampolicy.Condition{aud, equals(issuer+":sub", "system:serviceaccount:karpenter:karpenter")}, []string{"kube-system/karpenter", ":sub", "--namespace"}},
-		"another service account":    {[]iampolicy.Condition{aud, equals(issuer+":sub", "system:serviceaccount:kube-system:kerf")}, []string{":sub", "--service-account"}},
-		"another audience":           {[]iampolicy.Condition{equals(issuer+":aud", "sts.cn-north-1.amazonaws.com"), sub}, []string{":aud"}},
-		"another issuer's key":       {[]iampolicy.Condition{aud, equals("oidc.eks.eu-west-1.amazonaws.com/id/2:sub", sub.Values...)}, []string{"/id/2:sub"}},
+		"as Kerf writes it":                   {[]iampolicy.Condition{aud, sub}, nil},
+		"with something of the user":          {[]iampolicy.Condition{aud, sub, equals("aws:SourceVpc", "vpc-1")}, nil},
+		"by a pattern":                        {[]iampolicy.Condition{{Operator: "StringLike", Key: issuer + ":sub", Values: []string{"system:serviceaccount:kube-system:karp*"}}}, nil},
+		"another namespace, and none is said": {[]iampolicy.Condition{aud, equals(issuer+":sub", "system:serviceaccount:karpenter:karpenter")}, nil},
+		"another service account":             {[]iampolicy.Condition{aud, equals(issuer+":sub", "system:serviceaccount:kube-system:kerf")}, []string{":sub", "--service-account"}},
+		"another audience":                    {[]iampolicy.Condition{equals(issuer+":aud", "sts.cn-north-1.amazonaws.com"), sub}, []string{":aud"}},
+		"another issuer's key":                {[]iampolicy.Condition{aud, equals("oidc.eks.eu-west-1.amazonaws.com/id/2:sub", sub.Values...)}, []string{"/id/2:sub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			irsa := func(o *stack.Options) { o.Controller, o.OIDCProvider = stack.IRSA, "https://"+issuer }

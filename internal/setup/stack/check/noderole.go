@@ -249,7 +249,12 @@ func (c *Comparison) webIdentity(base Finding, r *awssetup.Role) {
 		return
 	}
 	o := c.Stack.Options
-	subject := "system:serviceaccount:" + o.Namespace + ":" + o.ServiceAccount
+	const prefix = "system:serviceaccount:"
+	subject := prefix + o.Namespace + ":" + o.ServiceAccount
+	if named := subjectOf(r.Trust, o.ServiceAccount); c.hints.Namespace == "" && named != "" {
+		subject = named // nobody has said in which namespace the controller is
+		o.Namespace, _, _ = strings.Cut(strings.TrimPrefix(named, prefix), ":")
+	}
 	var why iampolicy.Decision
 	for _, p := range providers {
 		_, issuer, _ := strings.Cut(p, ":oidc-provider/")

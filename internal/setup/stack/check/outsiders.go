@@ -84,8 +84,11 @@ func tied(st iampolicy.Statement, account string) bool {
 			return !slices.ContainsFunc(c.Values, func(v string) bool { return !is(v) })
 		}
 		key := strings.ToLower(c.Key)
-		if strings.HasPrefix(key, "kms:encryptioncontext:") { // what a key is used for, as the log groups of the account
-			return all(func(v string) bool { return strings.HasPrefix(v, "arn:") && accountOf(v) == account })
+		if strings.HasPrefix(key, "kms:encryptioncontext:") {
+			// What a key is used for, as the log groups of the account. A service says that truly; others say what they like.
+			p := st.Principal
+			onlyServices := p != nil && !p.Any && len(p.AWS)+len(p.Federated)+len(p.CanonicalUser) == 0
+			return onlyServices && all(func(v string) bool { return strings.HasPrefix(v, "arn:") && accountOf(v) == account })
 		}
 		switch key {
 		case "aws:sourceaccount", "aws:principalaccount", "kms:calleraccount":

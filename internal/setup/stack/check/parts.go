@@ -184,8 +184,13 @@ func identityProviders(d *iampolicy.Document) []string {
 }
 
 func trustsServiceAccount(d *iampolicy.Document, account string) bool {
+	return subjectOf(d, account) != ""
+}
+
+// subjectOf is the token's subject that a trust policy names first for a service account, in whatever namespace; empty for none.
+func subjectOf(d *iampolicy.Document, account string) string {
 	if d == nil {
-		return false
+		return ""
 	}
 	for _, st := range d.Statements {
 		for _, c := range st.Conditions {
@@ -194,12 +199,12 @@ func trustsServiceAccount(d *iampolicy.Document, account string) bool {
 			}
 			for _, v := range c.Values {
 				if strings.HasPrefix(v, "system:serviceaccount:") && strings.HasSuffix(v, ":"+account) {
-					return true
+					return v
 				}
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // collectPolicies gathers the policies of the controller: those of its role if that is known, else all that are not of

@@ -11,6 +11,9 @@ import (
 	"github.com/kerf-sh/kerf/internal/setup/stack/check"
 )
 
+// keyForEvents is the Sid of the statement that lets EventBridge use the queue's key, as Kerf writes it.
+const keyForEvents = "AllowEventBridgeToUseTheKey"
+
 // queue fixes the attributes of the interruption queue, or adds one.
 func (m *fixer) queue() {
 	if m.c.Found.Queue == nil {
@@ -180,9 +183,9 @@ func (m *fixer) key(i int, queue string) {
 	after := *k
 	after.Policy = d
 	if slices.ContainsFunc(awssetup.KeyActions, func(action string) bool { return !awssetup.MayUseKey(action, &after, queue).OK() }) {
-		d.Statements = slices.DeleteFunc(d.Statements, forEventsAlone)
+		d.Statements = slices.DeleteFunc(d.Statements, oursForEvents)
 		d.Statements = append(d.Statements, iampolicy.Statement{
-			Sid: freeSid(d, "AllowEventBridgeToUseTheKey"), Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{awssetup.EventBridge}},
+			Sid: freeSid(d, keyForEvents), Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{awssetup.EventBridge}},
 			Actions: slices.Clone(awssetup.KeyActions), Resources: []string{"*"},
 		})
 	}
@@ -203,10 +206,11 @@ func (m *fixer) opensKey(k *awssetup.Key, st iampolicy.Statement) bool {
 	return who != "" && !strings.HasPrefix(who, "the service ")
 }
 
-// forEventsAlone tells whether a statement is for EventBridge and nobody else.
-func forEventsAlone(st iampolicy.Statement) bool {
+// oursForEvents tells whether a statement is the one that Kerf writes for EventBridge, as it is or changed. Others for EventBridge stay: an
+// encrypted event bus has its own.
+func oursForEvents(st iampolicy.Statement) bool {
 	p := st.Principal
-	return st.Effect == iampolicy.Allow && p != nil && !p.Any && len(p.AWS)+len(p.Federated)+len(p.CanonicalUser) == 0 && slices.Equal(p.Service, []string{awssetup.EventBridge})
+	return st.Sid == keyForEvents && st.Effect == iampolicy.Allow && p != nil && slices.Equal(p.Service, []string{awssetup.EventBridge}) && !slices.ContainsFunc(st.Actions, func(a string) bool { return !slices.Contains(awssetup.KeyActions, a) })
 }
 
 // freeSid is a Sid that no statement of a document has, the wanted one if it can be.
