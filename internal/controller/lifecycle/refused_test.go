@@ -36,20 +36,22 @@ func TestALaunchThatTheAPIRefusesIsGivenUp(t *testing.T) {
 	claims := schema.GroupResource{Group: karpv1.Group, Resource: "nodeclaims"}
 	forbidden := apierrors.NewForbidden(claims, "c", errors.New("denied by a policy"))
 	for name, tc := range map[string]struct {
-		fails error
-		node  bool // it takes pods
-		over  time.Duration
-		ends  bool
+		fails  error
+		node   bool // it takes pods
+		over   time.Duration
+		ends   bool
+		breaks bool // the API server is away between the first refusals and the last
 	}{
-		"forbidden":                       {forbidden, false, 0, true},
-		"not valid":                       {apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, "c", nil), false, 0, true},
-		"forbidden, and then not":         {forbidden, false, 10 * time.Minute, false},
-		"forbidden, and its node serves":  {forbidden, true, 0, false},
-		"the API server is in trouble":    {apierrors.NewInternalError(errors.New("etcd has no leader")), false, 0, false},
-		"the API server is not there":     {errors.New("connection refused"), false, 0, false},
-		"the API server has too much":     {apierrors.NewTooManyRequests("busy", 1), false, 0, false},
-		"the token is not accepted":       {apierrors.NewUnauthorized("expired"), false, 0, false},
-		"others write at the same moment": {apierrors.NewConflict(claims, "c", errors.New("changed")), false, 0, false},
+		"forbidden":                       {forbidden, false, 0, true, false},
+		"not valid":                       {apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, "c", nil), false, 0, true, false},
+		"forbidden, and then not":         {forbidden, false, 10 * time.Minute, false, false},
+		"forbidden, and its node serves":  {forbidden, true, 0, false, false},
+		"the API server is in trouble":    {apierrors.NewInternalError(errors.New("etcd has no leader")), false, 0, false, false},
+		"the API server is not there":     {errors.New("connection refused"), false, 0, false, false},
+		"the API server has too much":     {apierrors.NewTooManyRequests("busy", 1), false, 0, false, false},
+		"the token is not accepted":       {apierrors.NewUnauthorized("expired"), false, 0, false, false},
+		"forbidden, away, and forbidden":  {forbidden, false, 0, false, true},
+		"others write at the same moment": {apierrors.NewConflict(claims, "c", errors.New("changed")), false, 0, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Finalizers: []string{karpv1.TerminationFinalizer}}}
@@ -60,6 +62,9 @@ func TestALaunchThatTheAPIRefusesIsGivenUp(t *testing.T) {
 				WithInterceptorFuncs(interceptor.Funcs{
 					Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 						if _, ok := o.(*karpv1.NodeClaim); ok && (tc.over == 0 || clock.Since(begun) < tc.over) {
+							if at := clock.Since(begun); tc.breaks && at > time.Minute && at < 15*time.Minute {
+								return errors.New("connection refused")
+							}
 							return tc.fails
 						}
 						return c.Patch(ctx, o, p, opts...)
@@ -82,8 +87,16 @@ func TestALaunchThatTheAPIRefusesIsGivenUp(t *testing.T) {
 				_, _ = l.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "c"}})
 				clock.Step(time.Minute)
 			}
-			for range 14 {
+			for i := range 14 {
 				look()
+				if i == 0 && tc.ends { // its node joins, and must take no pods
+					if err := l.Client.Create(t.Context(), readyNode(func(n *corev1.Node) {
+						n.Spec.ProviderID = "aws:///z/i-1"
+						n.Spec.Taints = []corev1.Taint{{Key: karpv1.UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}}
+					})); err != nil {
+						t.Fatal(err)
+					}
+				}
 			}
 			if len(d.terminated) > 0 {
 				t.Errorf("%v is ended before its time", d.terminated)

@@ -32,3 +32,16 @@ func TestNoSetOfSpotNodesIsAskedAboutWithoutTheGate(t *testing.T) {
 		}
 	}
 }
+
+// Of a pool whose budget lets one node go there is one in a line, and nodes of the other pool behind its others are in it.
+func TestALineHasOfEachPoolWhatItsBudgetLetsGo(t *testing.T) {
+	a, b := &poolState{Pool: Pool{Allowed: map[Cause]int{Underutilized: 3}}}, &poolState{Pool: Pool{Allowed: map[Cause]int{Underutilized: 1}}}
+	var nodes []*nodeState
+	for _, pool := range []*poolState{a, b, b, a, b, b, a} {
+		nodes = append(nodes, &nodeState{pool: pool, in: &Node{}})
+	}
+	line := lineOf(nodes)
+	if len(line) != 4 || line[0].pool != a || line[1].pool != b || line[2].pool != a || line[3].pool != a {
+		t.Errorf("the line has %d nodes of %d", len(line), len(nodes))
+	}
+}

@@ -28,6 +28,7 @@ func TestOutsiders(t *testing.T) {
 		"another service for the account":         {`"Principal":{"Service":"sns.amazonaws.com"},"Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:sns:eu-west-1:123456789012:x"}}`, ""},
 		"another service for others":              {`"Principal":{"Service":"sns.amazonaws.com"},"Condition":{"ArnLike":{"aws:SourceArn":"arn:aws:sns:*:*:*"}}`, "the service sns.amazonaws.com, for whomever it acts"},
 		"logs of the account":                     {`"Principal":{"Service":"logs.eu-west-1.amazonaws.com"},"Condition":{"ArnLike":{"kms:EncryptionContext:aws:logs:arn":"arn:aws:logs:eu-west-1:123456789012:*"}}`, ""},
+		"anybody, for logs of the account":        {`"Principal":"*","Condition":{"ArnLike":{"kms:EncryptionContext:aws:logs:arn":"arn:aws:logs:eu-west-1:123456789012:*"}}`, "everybody"},
 		"logs of anybody":                         {`"Principal":{"Service":"logs.eu-west-1.amazonaws.com"},"Condition":{"ArnLike":{"kms:EncryptionContext:aws:logs:arn":"arn:aws:logs:eu-west-1:*:*"}}`, "the service logs.eu-west-1.amazonaws.com, for whomever it acts"},
 		"a service account":                       {`"Principal":{` + provider + `},"Condition":{"StringEquals":{"oidc.example.com/id/1:sub":"system:serviceaccount:kube-system:karpenter"}}`, ""},
 		"a service account of any namespace":      {`"Principal":{` + provider + `},"Condition":{"StringLike":{"oidc.example.com/id/1:sub":"system:serviceaccount:*:karpenter"}}`, "every service account of the cluster"},

@@ -28,7 +28,11 @@ func TestKeyPoliciesKeepWhatIsOthers(t *testing.T) {
 	controller := iampolicy.Statement{
 		Sid: "Controller", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{AWS: []string{"arn:aws:iam::123456789012:role/demo-karpenter"}}, Actions: []string{"kms:Decrypt"}, Resources: []string{"*"},
 	}
-	others := []iampolicy.Statement{admin, controller, logs, alarms}
+	bus := iampolicy.Statement{
+		Sid: "Bus", Effect: iampolicy.Allow, Principal: &iampolicy.Principals{Service: []string{awssetup.EventBridge}}, Actions: []string{"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"}, Resources: []string{"*"},
+		Conditions: []iampolicy.Condition{{Operator: "ArnEquals", Key: "aws:SourceArn", Values: []string{"arn:aws:events:eu-west-1:123456789012:event-bus/b"}}},
+	}
+	others := []iampolicy.Statement{admin, controller, logs, alarms, bus}
 	keyOf := func(statements ...iampolicy.Statement) *awssetup.Setup {
 		s := checktest.SetupOf(t, o)
 		s.Keys[0].Policy = &iampolicy.Document{Version: "2012-10-17", Statements: statements}
