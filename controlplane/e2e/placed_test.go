@@ -39,8 +39,9 @@ func TestABurstLandsAsPlannedThoughNominationsTakeLong(t *testing.T) {
 	if there < each*len(sizes)/2 {
 		t.Fatalf("%d pods are where a plan had them, %d elsewhere: too few were planned to show anything", there, elsewhere)
 	}
-	// 80 to 99 of 100 (docs/decisions/0006): the scheduler is late with some; 42 to 57 where nodes do not wait.
-	if 100*elsewhere > 30*(there+elsewhere) {
+	// 80 to 99 of 100 (docs/decisions/0006): the scheduler is late with some, and 65 beside other tests on two cores; 42 to 57 where nodes do not
+	// wait.
+	if 100*elsewhere > 40*(there+elsewhere) {
 		t.Errorf("%d of %d planned pods are not where the plan had them", elsewhere, there+elsewhere)
 	}
 }
