@@ -218,6 +218,7 @@ func newManager(ctx context.Context, config *rest.Config, s settings.Settings, r
 		Cache:                         crcache.Options{DefaultTransform: cache.Strip(), ByObject: cache.Selection()},
 		NewCache:                      newEndable(ctx),
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
+		NewClient:                     newSorted,
 		GracefulShutdownTimeout:       new(10 * time.Second),
 		Controller: crconfig.Controller{
 			SkipNameValidation: new(true), // several controllers may run in one process

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -225,8 +226,8 @@ func dryRunError(op string, err error) error {
 
 func tagSpecs(tags map[string]string, resources ...types.ResourceType) []types.TagSpecification {
 	var list []types.Tag
-	for k, v := range tags {
-		list = append(list, types.Tag{Key: &k, Value: &v})
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, types.Tag{Key: new(k), Value: new(tags[k])})
 	}
 	out := make([]types.TagSpecification, len(resources))
 	for i, r := range resources {

@@ -3,6 +3,7 @@ package kubesim
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -23,6 +24,8 @@ import (
 const (
 	watchTime     = 30 * time.Minute
 	bookmarkEvery = time.Minute
+	// reflectorAsks is the least that a reflector of client-go asks for; the most is twice as long.
+	reflectorAsks = 5 * time.Minute
 )
 
 // list writes the objects of a namespace or of all.
@@ -134,11 +137,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target, q url.V
 		out.bookmark(version, true)
 	}
 	out.send()
-	life := watchTime
-	if n, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil && n > 0 {
-		life = time.Duration(n) * time.Second
-	}
-	over := time.NewTimer(life)
+	over := time.NewTimer(s.watchLasts(r, q))
 	defer over.Stop()
 	var mark <-chan time.Time
 	if bookmarks {
@@ -163,6 +162,21 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target, q url.V
 		}
 	}
 	return nil
+}
+
+// watchLasts is how long a watch lasts. A reflector asks for five to ten minutes, drawn anew for each watch from what its process
+// draws everything from. What it gets is drawn here, so that it does not depend on who drew first.
+func (s *Server) watchLasts(r *http.Request, q url.Values) time.Duration {
+	n, err := strconv.Atoi(q.Get("timeoutSeconds"))
+	asked := time.Duration(n) * time.Second
+	switch {
+	case err != nil || n <= 0:
+		return watchTime
+	case asked < reflectorAsks:
+		return asked
+	}
+	h := s.draw("watch", r.URL.Path, r.UserAgent(), s.o.Now().UTC().Format(time.RFC3339Nano))
+	return reflectorAsks + time.Duration(binary.BigEndian.Uint64(h[:8])%uint64(reflectorAsks))
 }
 
 // begin enters a watcher. initial are the objects that it is to be told of first.

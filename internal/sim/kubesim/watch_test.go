@@ -150,3 +150,28 @@ func TestOneSeedGivesTheSameNames(t *testing.T) {
 		t.Errorf("seeds 1 and 2 both give %q", a)
 	}
 }
+
+// What a reflector asks for is drawn by its process. Two runs of one seed may draw in another order.
+func TestAWatchLastsAsTheSeedSaysNotAsAReflectorDrew(t *testing.T) {
+	lasts := func(seconds int64) time.Duration {
+		var took time.Duration
+		inBubble(t, kubesim.Options{Seed: 1}, func(t *testing.T, _ *kubesim.Server, c kubernetes.Interface) {
+			began := time.Now()
+			w, err := c.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range w.ResultChan() {
+			}
+			took = time.Since(began)
+		})
+		return took
+	}
+	first, second := lasts(301), lasts(599)
+	if first != second || first < 5*time.Minute || first > 10*time.Minute {
+		t.Errorf("two that ask for 301 s and 599 s last %s and %s", first, second)
+	}
+	if took := lasts(7); took != 7*time.Second {
+		t.Errorf("one of 7 s lasts %s", took)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"net"
+	"regexp"
 	"slices"
 	"sync"
 	"testing/synctest"
@@ -99,6 +100,9 @@ func (s *stream) key() []byte {
 // keyMost is how much of a message is compared.
 const keyMost = 16 << 10
 
+// timeouts are the words of a watch that say how long it is to last. Reflectors draw that for each.
+var timeouts = regexp.MustCompile(`[?&]timeout(Seconds)?=[^& ]*`)
+
 // said is the first line of an HTTP message, who sends it, and its body; all of what is no beginning of one.
 func said(message []byte) []byte {
 	head, body, ok := bytes.Cut(message, []byte("\r\n\r\n"))
@@ -107,6 +111,9 @@ func said(message []byte) []byte {
 		return bytes.Clone(message[:min(len(message), keyMost)])
 	}
 	out := bytes.Clone(first)
+	if bytes.Contains(first, []byte("timeout")) {
+		out = timeouts.ReplaceAll(first, nil)
+	}
 	for line := range bytes.SplitSeq(rest, []byte("\r\n")) {
 		if bytes.HasPrefix(line, []byte("User-Agent:")) || bytes.HasPrefix(line, []byte("X-Amz-Target:")) {
 			out = append(append(out, '\n'), line...)
