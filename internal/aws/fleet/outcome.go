@@ -82,7 +82,8 @@ func lifecycle(l types.InstanceLifecycle, asked string) string {
 }
 
 func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
-	out, unknown := make([]PoolError, len(errs)), 0
+	out := make([]PoolError, len(errs))
+	var unknown []int
 	for i, e := range errs {
 		f := PoolError{Code: aws.ToString(e.ErrorCode), Message: aws.ToString(e.ErrorMessage), CapacityType: lifecycle(e.Lifecycle, r.CapacityType)}
 		f.Group, f.Partition = r.Group, r.Partition
@@ -102,14 +103,14 @@ func failuresOf(errs []types.CreateFleetError, r *Request) []PoolError {
 			f.Class = cloud.Exhausted // of this pool: another try has to ask for others
 		}
 		if !known && f.InstanceType != "" {
-			unknown++
+			unknown = append(unknown, i)
 		}
 		out[i] = f
 	}
-	for i := range out {
+	if len(unknown) < len(out) {
 		// What the table does not know is of the pool where others had something else: one pool would keep the claim from all others until
 		// its launch timeout. Where all have it, it is of the class or the account: to close pools would take them from other classes.
-		if _, _, known := awserr.Classify(out[i].Code, out[i].Message); !known && out[i].InstanceType != "" && unknown < len(out) {
+		for _, i := range unknown {
 			out[i].Class = cloud.Exhausted
 		}
 	}

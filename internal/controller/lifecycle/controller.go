@@ -229,7 +229,8 @@ type outcome struct {
 func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcome, error) {
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
 	conditions.Initialize()
-	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
+	written := conditions.IsTrue(karpv1.ConditionTypeLaunched)
+	if !written {
 		known := c.remember(claim)
 		known.begin(claim, c.Clock.Now())
 		if wait := known.retryAt.Sub(c.Clock.Now()); wait > 0 {
@@ -255,7 +256,7 @@ func (c *Controller) steps(ctx context.Context, claim *karpv1.NodeClaim) (outcom
 	} else {
 		c.remember(claim).instance = nil
 	}
-	node, err := c.register(ctx, claim)
+	node, err := c.register(ctx, claim, written)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -123,7 +123,7 @@ func TestPodsAreNominatedBeforeTheirNodeTakesAny(t *testing.T) {
 				Client: kube, Pods: kube, Recorder: record.NewFakeRecorder(10), Metrics: obs.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
 				Clock: fakeClock, Nominees: plan, Pools: &hospital{},
 			}
-			if n, err := c.register(t.Context(), claim); err != nil || n == nil {
+			if n, err := c.register(t.Context(), claim, true); err != nil || n == nil {
 				t.Fatalf("the node was not registered: %v, %v", n, err)
 			}
 			if len(wrote) > 1 {
@@ -180,7 +180,7 @@ func TestANodeWaitsUntilItsNominationsAreSeen(t *testing.T) {
 				Clock: fakeClock, Nominees: &planned{unseen: tc.unseen}, Pools: &hospital{},
 			}
 			for look := 1; ; look++ {
-				n, err := c.register(t.Context(), claim)
+				n, err := c.register(t.Context(), claim, true)
 				if err != nil || n == nil && look > 10 {
 					t.Fatalf("not registered after %d looks: %v", look, err)
 				}

@@ -41,17 +41,19 @@ func TestALaunchThatTheAPIRefusesIsGivenUp(t *testing.T) {
 		over   time.Duration
 		ends   bool
 		breaks bool // the API server is away between the first refusals and the last
+		joins  int  // before which look its node joins
 	}{
-		"forbidden":                       {forbidden, false, 0, true, false},
-		"not valid":                       {apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, "c", nil), false, 0, true, false},
-		"forbidden, and then not":         {forbidden, false, 10 * time.Minute, false, false},
-		"forbidden, and its node serves":  {forbidden, true, 0, false, false},
-		"the API server is in trouble":    {apierrors.NewInternalError(errors.New("etcd has no leader")), false, 0, false, false},
-		"the API server is not there":     {errors.New("connection refused"), false, 0, false, false},
-		"the API server has too much":     {apierrors.NewTooManyRequests("busy", 1), false, 0, false, false},
-		"the token is not accepted":       {apierrors.NewUnauthorized("expired"), false, 0, false, false},
-		"forbidden, away, and forbidden":  {forbidden, false, 0, false, true},
-		"others write at the same moment": {apierrors.NewConflict(claims, "c", errors.New("changed")), false, 0, false, false},
+		"forbidden":                        {forbidden, false, 0, true, false, 1},
+		"not valid":                        {apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, "c", nil), false, 0, true, false, 1},
+		"forbidden, and then not":          {forbidden, false, 10 * time.Minute, false, false, 1},
+		"forbidden, and its node serves":   {forbidden, true, 0, false, false, 1},
+		"the API server is in trouble":     {apierrors.NewInternalError(errors.New("etcd has no leader")), false, 0, false, false, 1},
+		"the API server is not there":      {errors.New("connection refused"), false, 0, false, false, 1},
+		"the API server has too much":      {apierrors.NewTooManyRequests("busy", 1), false, 0, false, false, 1},
+		"the token is not accepted":        {apierrors.NewUnauthorized("expired"), false, 0, false, false, 1},
+		"forbidden, away, and forbidden":   {forbidden, false, 0, false, true, 1},
+		"forbidden, away, and then joined": {forbidden, false, 0, true, true, 5},
+		"others write at the same moment":  {apierrors.NewConflict(claims, "c", errors.New("changed")), false, 0, false, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", Finalizers: []string{karpv1.TerminationFinalizer}}}
@@ -89,7 +91,7 @@ func TestALaunchThatTheAPIRefusesIsGivenUp(t *testing.T) {
 			}
 			for i := range 14 {
 				look()
-				if i == 0 && tc.ends { // its node joins, and must take no pods
+				if i == tc.joins-1 && tc.ends { // its node joins, and must take no pods
 					if err := l.Client.Create(t.Context(), readyNode(func(n *corev1.Node) {
 						n.Spec.ProviderID = "aws:///z/i-1"
 						n.Spec.Taints = []corev1.Taint{{Key: karpv1.UnregisteredTaintKey, Effect: corev1.TaintEffectNoExecute}}
@@ -101,7 +103,11 @@ func TestALaunchThatTheAPIRefusesIsGivenUp(t *testing.T) {
 			if len(d.terminated) > 0 {
 				t.Errorf("%v is ended before its time", d.terminated)
 			}
-			for range 4 {
+			looks := 4
+			if tc.breaks && tc.ends { // the time counts from when the API answers again
+				looks += 14
+			}
+			for range looks {
 				look()
 			}
 			if tc.over != 0 {

@@ -23,8 +23,9 @@ import (
 )
 
 // register finds the node of a launched claim and, the first time, gives it the claim's labels, annotations and taints.
-// It returns the node, or nil while there is none to go on with.
-func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*corev1.Node, error) {
+// It returns the node, or nil while there is none to go on with. As long as the launch is not written on the claim, pods on the node
+// would be those of no claim: it may yet be given up (see refused).
+func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim, written bool) (*corev1.Node, error) {
 	conditions := claim.StatusConditions().WithClock(c.Clock.Now)
 	if !conditions.IsTrue(karpv1.ConditionTypeLaunched) {
 		return nil, nil
@@ -61,8 +62,8 @@ func (c *Controller) register(ctx context.Context, claim *karpv1.NodeClaim) (*co
 	if conditions.IsTrue(karpv1.ConditionTypeRegistered) {
 		return node, c.adoptAgain(ctx, claim, nodes[0], node)
 	}
-	if !c.remember(claim).refusedSince.IsZero() {
-		const message = "the API server refuses to have the launch written on the NodeClaim: pods on the node would be those of no NodeClaim"
+	if !written {
+		const message = "the launch is not written on the NodeClaim yet: pods on the node would be those of no NodeClaim"
 		conditions.SetUnknownWithReason(karpv1.ConditionTypeRegistered, karpv1.ReasonRegistrationHookPending, message)
 		return nil, nil
 	}
