@@ -127,6 +127,50 @@ func TestOneSeedIsOneReport(t *testing.T) {
 	}
 }
 
+// The order in which goroutines run is the processors': with several it is another each time. What is reported does not depend on it, but for
+// the lines of the log that are of one moment.
+func TestOneSeedIsOneReportOnAnyNumberOfProcessors(t *testing.T) {
+	text := "arrival_s,workload,replicas,cpu_millicores,memory_mib\n"
+	for i := range 12 {
+		for n, at := range []int{0, 420, 660, 900} { // up, up, down, up
+			text += fmt.Sprintf("%d,app-%d,%d,%d,%d\n", at+7*i, i, []int{20, 45, 9, 30}[n], 200+250*(i%5), 300+700*(i%4))
+		}
+	}
+	w, err := workload.Read("trace.csv", strings.NewReader(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := specOf(t, w, 20*time.Minute, 3)
+	s.Interruptions = 1
+	var want []byte
+	for _, processors := range []string{"1", "4"} {
+		r := runner()
+		alone := r.Command
+		r.Command = func() *exec.Cmd {
+			c := alone()
+			c.Env = append(c.Env, "GOMAXPROCS="+processors, "GODEBUG=randautoseed=0") // preempted whenever the scheduler likes
+			return c
+		}
+		results, err := r.Run(t.Context(), []*simulate.Spec{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(results[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+			if all := results[0].Totals; all.Pods < 500 || all.Moved == 0 || all.Launches < 10 {
+				t.Errorf("this says little: %+v", all)
+			}
+		}
+		if !bytes.Equal(want, got) {
+			t.Errorf("with %s processors:\n%s\nwith one:\n%s", processors, got, want)
+		}
+	}
+}
+
 // A pod of a job that is evicted or lost begins again, and all end.
 func TestJobsThatAreInterruptedBeginAgain(t *testing.T) {
 	w, err := workload.Read("jobs.csv", strings.NewReader("arrival_s,duration_s,replicas,cpu_millicores,memory_mib\n0,1500,8,1500,2000\n"), nil)

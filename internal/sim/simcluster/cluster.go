@@ -236,7 +236,7 @@ func (h *Cluster) startAWS() error {
 	if err != nil {
 		return err
 	}
-	o := world.Options{ClusterName: ClusterName, Seed: h.o.Seed}
+	o := world.Options{ClusterName: ClusterName, Seed: h.o.Seed, Ordered: h.o.Ordered}
 	if h.o.World != nil {
 		h.o.World(&o)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // DrawAlike makes this process draw the same names and IDs again: those of NodeClaims, of commands, of calls. With Options.Ordered
-// and one processor (GOMAXPROCS) a seed plays the same story each time. It is for processes that play one story and end.
+// a seed plays the same story each time. It is for processes that play one story and end.
 func DrawAlike(seed uint64) {
 	utilrand.Seed(int64(seed))
 	var key [32]byte

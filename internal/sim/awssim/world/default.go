@@ -41,6 +41,9 @@ type Options struct {
 
 	// SpotDepth and OnDemandDepth, if positive, are the stock of every pool, instead of one drawn from the seed.
 	SpotDepth, OnDemandDepth int
+	// Ordered has receivers that wait for one queue look one after the other, in the order in which they came: two runs of a seed are
+	// alike then, whichever of them runs first. It takes a nanosecond each, and is for clocks that go on by themselves.
+	Ordered bool
 	// RateLimits switches the request rates of AccountRates on.
 	RateLimits bool
 }

@@ -37,6 +37,8 @@ type queue struct {
 	sampled    time.Time     // by metrics
 	messages   []*message    // in order of sending
 	changed    chan struct{} // closed and replaced when a message is sent
+	came       int           // how many receivers there have been
+	waiting    []int         // those who wait, by how many had come before
 }
 
 // Defaults and bounds of queues, as SQS has them.

@@ -111,6 +111,7 @@ func (w *World) ReceiveMessages(ctx context.Context, name string, in Receive) ([
 		return nil, Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. Reason: Must be >= 0 and <= 43200, if provided.", in.Visibility/time.Second)
 	}
 	var deadline time.Time
+	turn := -1 // it has not had to wait
 	for {
 		w.mu.Lock()
 		q := w.sqs.queues[name]
@@ -138,6 +139,10 @@ func (w *World) ReceiveMessages(ctx context.Context, name string, in Receive) ([
 		if done {
 			w.countReceiveLocked(q, len(got))
 		}
+		if !done && turn < 0 {
+			turn = q.queueUp()
+			defer w.leave(q, turn)
+		}
 		w.mu.Unlock()
 		if done {
 			return got, nil
@@ -145,10 +150,32 @@ func (w *World) ReceiveMessages(ctx context.Context, name string, in Receive) ([
 		if next.IsZero() || next.After(deadline) {
 			next = deadline
 		}
-		if !w.waitFor(ctx, changed, next.Sub(now)) {
+		if !w.waitFor(ctx, changed, next.Sub(now)) || w.opts.Ordered && !w.waitFor(ctx, nil, w.place(q, turn)) {
 			return nil, nil
 		}
 	}
+}
+
+// queueUp has a receiver wait. Its turn is how many have before it.
+func (q *queue) queueUp() (turn int) {
+	turn = q.came
+	q.came++
+	q.waiting = append(q.waiting, turn)
+	return turn
+}
+
+// leave ends the wait of a receiver.
+func (w *World) leave(q *queue, turn int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q.waiting = slices.DeleteFunc(q.waiting, func(t int) bool { return t == turn })
+}
+
+// place is how long a receiver waits until those whose turn comes first have looked: a nanosecond for each and for itself.
+func (w *World) place(q *queue, turn int) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Duration(1 + slices.Index(q.waiting, turn))
 }
 
 // inFlight counts the messages that somebody has received and not deleted, and whose visibility timeout is not over.
