@@ -88,6 +88,7 @@ func (d *deps) problems(logger string) *provision.Problems {
 }
 
 // serveOverview serves it to those who may read. Each replica keeps the history, so that it is not lost when another one leads.
+// On a replica that does not lead, nothing else takes snapshots, and what changed is kept in the cache until the next: see Cache.Snapshot.
 func (d *deps) serveOverview(o *overview.Overview) []error {
 	guarded := d.readers.Guard(overview.Handler(o))
 	return []error{

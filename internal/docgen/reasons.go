@@ -36,6 +36,8 @@ func remedies() map[plan.Code]string {
 		plan.NodesFull:          "Nothing to do by itself: the NodePools' reasons say why no instance is launched.",
 		plan.TooDear:            "Wait, allow more instance types, zones or capacity types, or raise KERF_PRICE_GUARD.",
 		plan.ReservationPending: "Wait; it is settled by the next decision.",
+		plan.AskedAgain:         "Nothing to do: once EC2 has answered for the one NodeClaim, the pod is decided on again.",
+		plan.CheckFailed:        "Please report it, with the log line of the controller: it is a defect of Kerf. The pod is decided on again.",
 	}
 }
 

@@ -40,10 +40,10 @@ var passing = strings.Join([]string{
 }, "|")
 
 // ofTheCluster are reasons why pods have no place that whoever runs the cluster can change; the rest is up to the owners of the pods.
-// beside are reasons that stand beside others, or settle by themselves.
+// beside are reasons that stand beside others, settle by themselves, or have an alert of their own.
 var (
 	ofTheCluster = anyOf(plan.NoOffering, plan.TooDear, plan.PoolNotReady, plan.NoPools, plan.NoAddresses)
-	beside       = anyOf(plan.NodesFull, plan.ReservationPending)
+	beside       = anyOf(plan.NodesFull, plan.ReservationPending, plan.AskedAgain, plan.CheckFailed)
 )
 
 func anyOf(codes ...plan.Code) string {

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -193,8 +194,12 @@ func (c *Controller) claims(ctx context.Context, class string) ([]karpv1.NodeCla
 func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	conditions := class.StatusConditions(c.ReservedCapacity).WithClock(c.Clock.Now)
 	conditions.Initialize()
+	errs, warnings := class.Validate()
+	for _, w := range slices.Concat(warnings, r.Ignored) {
+		c.Recorder.Event(class, corev1.EventTypeWarning, events.SpecIgnored, w)
+	}
 	found := map[string]cloud.Finding{}
-	for _, f := range r.Findings {
+	for _, f := range withVerdict(r.Findings, refusal(class, errs)) {
 		f.Message = cloud.Lasting(f.Message)
 		found[f.Condition] = f
 		switch {
@@ -209,17 +214,6 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 		default:
 			conditions.SetFalse(f.Condition, f.Reason, f.Message)
 		}
-	}
-	errs, warnings := class.Validate()
-	for _, w := range slices.Concat(warnings, r.Ignored) {
-		c.Recorder.Event(class, corev1.EventTypeWarning, events.SpecIgnored, w)
-	}
-	if len(errs) > 0 {
-		// Objects stored under an older CRD, or admitted by a rule that is laxer than AWS.
-		conditions.SetFalse(awsv1.ConditionTypeValidationSucceeded, awsv1.ReasonSpecInvalid, errs.ToAggregate().Error())
-	}
-	if refused := kubeletfields.Check(class); refused != nil {
-		conditions.SetFalse(awsv1.ConditionTypeValidationSucceeded, refused.Reason, refused.Message)
 	}
 	known := func(condition string) bool { f, ok := found[condition]; return ok && !f.Unknown }
 	if known(awsv1.ConditionTypeSubnetsReady) {
@@ -254,6 +248,28 @@ func (c *Controller) write(class *awsv1.EC2NodeClass, r *cloud.Resolution) {
 	} else if _, ok := found[awsv1.ConditionTypeCapacityReservationsReady]; !ok {
 		c.unused(class, awsv1.ConditionTypeCapacityReservationsReady, len(class.Spec.CapacityReservationSelectorTerms) == 0, "CapacityReservationsNotSupported", "spec.capacityReservationSelectorTerms")
 	}
+}
+
+// refusal is why Kerf itself can't serve the class's spec, whatever EC2 says of it; nil for nothing.
+func refusal(class *awsv1.EC2NodeClass, errs field.ErrorList) *kubeletfields.Refusal {
+	if refused := kubeletfields.Check(class); refused != nil {
+		return refused
+	}
+	if len(errs) > 0 {
+		// Objects stored under an older CRD, or admitted by a rule that is laxer than AWS.
+		return &kubeletfields.Refusal{Reason: awsv1.ReasonSpecInvalid, Message: errs.ToAggregate().Error()}
+	}
+	return nil
+}
+
+// withVerdict puts a refusal in the place of what was found of ValidationSucceeded. The condition is set once that way: set to
+// what EC2 says first and to the refusal afterwards, it would be in transition at each pass, and Ready with it.
+func withVerdict(findings []cloud.Finding, refused *kubeletfields.Refusal) []cloud.Finding {
+	if refused == nil {
+		return findings
+	}
+	others := slices.DeleteFunc(slices.Clone(findings), func(f cloud.Finding) bool { return f.Condition == awsv1.ConditionTypeValidationSucceeded })
+	return append(others, cloud.Finding{Condition: awsv1.ConditionTypeValidationSucceeded, Reason: refused.Reason, Message: refused.Message})
 }
 
 // stands reports whether a condition was found to be met for the class as it is written now. A service that can't be

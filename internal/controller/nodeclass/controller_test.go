@@ -412,3 +412,37 @@ func TestWithTheGateShutNothingIsSaidOfReservationsFoundBefore(t *testing.T) {
 		t.Error("the class is not ready")
 	}
 }
+
+// Everything else is well with the class, so that EC2's verdict and Kerf's are different ones.
+func TestAClassThatKerfRefusesIsWrittenOnce(t *testing.T) {
+	for name, spoil := range map[string]func(*awsv1.EC2NodeClassSpec){
+		"an expression": func(s *awsv1.EC2NodeClassSpec) {
+			s.Kubelet = &awsv1.KubeletConfiguration{KubeReserved: map[string]string{"memory": "100 * pods"}}
+		},
+		"a spec that the rules of the API refuse": func(s *awsv1.EC2NodeClassSpec) { s.Role, s.InstanceProfile = "", nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := newClass()
+			spoil(&class.Spec)
+			h := newTestCluster(t, class)
+			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
+			h.Clock, h.cloud.resolution = clock, good()
+			if r, err := h.look(); err != nil || r.RequeueAfter != unready {
+				t.Fatalf("%v, %v", r, err)
+			}
+			first := h.class()
+			for _, of := range []string{awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypeReady} {
+				if !h.condition(of).IsFalse() {
+					t.Fatalf("the class is not refused: %+v", h.condition(of))
+				}
+			}
+			clock.Step(unready)
+			if _, err := h.look(); err != nil {
+				t.Fatal(err)
+			}
+			if now := h.class(); now.ResourceVersion != first.ResourceVersion {
+				t.Errorf("the class was written again: version %s, then %s; conditions\n%+v, then\n%+v", first.ResourceVersion, now.ResourceVersion, first.Status.Conditions, now.Status.Conditions)
+			}
+		})
+	}
+}

@@ -18,12 +18,15 @@ type unplaced struct {
 	since time.Time // of the first such decision of this process
 }
 
-// Planned takes in what a decision on pending pods left without a place.
-func (o *Overview) Planned(p *plan.Plan) {
+// Planned takes in what a decision on pending pods left without a place, beside those that wait though the plan has one for them.
+func (o *Overview) Planned(p *plan.Plan, left ...plan.Unplaced) {
 	if o == nil || p == nil {
 		return
 	}
-	why := make(map[string]stuck, len(p.Unplaced))
+	why := make(map[string]stuck, len(p.Unplaced)+len(left))
+	for i := range left {
+		why[left[i].ClassID] = stuckBy(&left[i])
+	}
 	for i := range p.Unplaced {
 		why[p.Unplaced[i].ClassID] = stuckBy(&p.Unplaced[i])
 	}

@@ -76,7 +76,7 @@ func everyNodeOf(pool string, at Violation, p *plan.Plan) []Violation {
 	return out
 }
 
-// checked drops from the plan what the independent check refuses, and words it; its pods stay pending.
+// checked drops from the plan what the independent check refuses, and words it; its pods have no place in what is kept.
 func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) (kept *plan.Plan, dropped []string) {
 	violations := c.o.Check(problem, p)
 	if len(violations) == 0 {
@@ -100,18 +100,20 @@ func (c *Controller) checked(problem *pack.Problem, p *plan.Plan) (kept *plan.Pl
 	}
 	out := *p
 	out.NewNodes, out.Placements = nil, nil
-	if all {
-		return &out, dropped
-	}
+	left := newLeftOut(problem)
 	for i, n := range p.NewNodes {
-		if !newNodes[i] {
-			out.NewNodes = append(out.NewNodes, n)
+		if all || newNodes[i] {
+			left.add(n.Pods, plan.Reason{Code: plan.CheckFailed, Pool: n.Pool})
+			continue
 		}
+		out.NewNodes = append(out.NewNodes, n)
 	}
 	for _, x := range p.Placements {
-		if !nodes[x.Node] {
-			out.Placements = append(out.Placements, x)
+		if all || nodes[x.Node] {
+			left.add(x.Pods, plan.Reason{Code: plan.CheckFailed})
+			continue
 		}
+		out.Placements = append(out.Placements, x)
 	}
-	return &out, dropped
+	return withUnplaced(&out, left.unplaced()), dropped
 }

@@ -335,7 +335,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 		c.o.Settle(rooms(problem, p, out, virtual))
 	}
 	if c.o.Record != nil {
-		c.o.Record(recorded(id, problem, solved, dropped, out))
+		c.o.Record(recorded(id, problem, solved, p, dropped, out))
 	}
 	c.rest, c.waits = leisure*searched, map[cluster.PodRef]bool{}
 	maps.Copy(c.waits, virtual)

@@ -418,6 +418,9 @@ func TestAPlanThatFailsItsCheckIsCutDown(t *testing.T) {
 	if n := len(h.cache.Snapshot().Pending); n != 1 {
 		t.Errorf("%d pods pending, want the one whose node was dropped", n)
 	}
+	if n := h.count.unplaced[plan.CheckFailed]; n != 1 || len(h.count.unplaced) != 1 || h.more() {
+		t.Errorf("without a place: %v, want 1 for %s; nothing decided on it: %v", h.count.unplaced, plan.CheckFailed, h.more())
+	}
 }
 
 func TestWhatWasDecidedIsRecordedAsItWasSolved(t *testing.T) {
@@ -444,6 +447,9 @@ func TestWhatWasDecidedIsRecordedAsItWasSolved(t *testing.T) {
 	d := got[0]
 	if len(d.Dropped) != 1 || len(d.Claims) != 1 || d.Claims[0].NewNode != 1 || d.Claims[0].Name != h.claims()[0].Name {
 		t.Errorf("dropped %q, claims %+v", d.Dropped, d.Claims)
+	}
+	if why, left := d.WhyLeft(d.Plan.NewNodes[0].Pods[0]); !left || len(d.Left) != 1 || why[0].Code != plan.CheckFailed || len(d.Plan.Unplaced) != 0 {
+		t.Errorf("left: %+v, in the plan: %+v", d.Left, d.Plan.Unplaced)
 	}
 	if again, err := decision.Replay(d); err != nil || !decision.SamePlan(again, d.Plan) {
 		t.Errorf("replayed to another plan: %v", err)

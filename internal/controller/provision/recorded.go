@@ -11,10 +11,10 @@ import (
 	"github.com/kerf-sh/kerf/internal/version"
 )
 
-// recorded is the decision as it is kept: what was solved, and which NodeClaims came of it. A new node is found again in
+// recorded is the decision as it is kept: what was solved, which NodeClaims came of it, and who waits all the same. A new node is found again in
 // the solved plan by its first pod, which is on no other.
-func recorded(id string, problem *pack.Problem, solved *plan.Plan, dropped []string, out apply.Outcome) *record.Decision {
-	d := &record.Decision{ID: id, Kerf: version.Version, Problem: problem, Plan: solved, Dropped: dropped}
+func recorded(id string, problem *pack.Problem, solved, carried *plan.Plan, dropped []string, out apply.Outcome) *record.Decision {
+	d := &record.Decision{ID: id, Kerf: version.Version, Problem: problem, Plan: solved, Dropped: dropped, Left: leftOutOf(carried)}
 	at := map[cluster.PodRef]int{}
 	for i := range solved.NewNodes {
 		for _, ref := range solved.NewNodes[i].Pods {

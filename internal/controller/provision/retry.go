@@ -13,9 +13,10 @@ import (
 )
 
 // oneRetry leaves one of the new nodes of each NodePool for which EC2 is asked again for what it lacked: whether the capacity is
-// back is found out with one NodeClaim. The pods of the others go on waiting, and are decided on again once EC2 has answered.
+// back is found out with one NodeClaim. The pods of the others have no place meanwhile, and are decided on again once EC2 has answered.
 func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time) *plan.Plan {
 	var out *plan.Plan
+	var others []*plan.NewNode
 	for i := len(p.NewNodes) - 1; i >= 0; i-- {
 		n := &p.NewNodes[i]
 		at := slices.IndexFunc(problem.Pools, func(x *cluster.Pool) bool { return x.Name == n.Pool })
@@ -34,11 +35,16 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 		}
 		out.Price -= n.Price
 		out.NewNodes = slices.Delete(out.NewNodes, i, i+1)
+		others = append(others, n)
 	}
 	if out == nil {
 		return p
 	}
-	return out
+	left := newLeftOut(problem)
+	for _, n := range slices.Backward(others) {
+		left.add(n.Pods, plan.Reason{Code: plan.AskedAgain, Pool: n.Pool})
+	}
+	return withUnplaced(out, left.unplaced())
 }
 
 // retries reports whether a node would be launched from nothing but what EC2 lacked the last time.

@@ -1,11 +1,13 @@
 package provision
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
+	decision "github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
@@ -40,5 +42,52 @@ func TestWhatIsLaunchedFromNothingButAShortageIsTriedOnce(t *testing.T) {
 		if anyPrice := name == "another zone is too dear to be taken"; anyPrice && retries(n, pool, 0) {
 			t.Errorf("%s: EC2 is asked for it at any price, and it is not short", name)
 		}
+	}
+}
+
+// TestPodsThatWaitForTheAnswerToAnotherHaveNoPlace: nodes that go begin no decision for them, and they are told why and counted.
+func TestPodsThatWaitForTheAnswerToAnotherHaveNoPlace(t *testing.T) {
+	var got *decision.Decision
+	asked := map[string]bool{}
+	h := newTestCluster(t, func(o *Options) {
+		o.Record = func(d *decision.Decision) { got = d }
+		o.Retry = func(pool string) { asked[pool] = true }
+	})
+	for _, x := range h.shop.types {
+		for i := range x.Offerings {
+			x.Offerings[i].Retried = true
+		}
+	}
+	h.pool("default")
+	for _, name := range []string{"a", "b", "c"} {
+		h.pod(name, "15")
+	}
+	out, err := h.Decide(t.Context())
+	if err != nil || len(out.Created) != 1 {
+		t.Fatalf("%d NodeClaims, want one to see whether EC2 has capacity again; %v", len(out.Created), err)
+	}
+	if n := len(h.cache.Snapshot().Pending); n != 2 {
+		t.Fatalf("%d pods are pending, want 2", n)
+	}
+	if h.more() {
+		t.Error("the pods of the others count as if nothing were decided on them")
+	}
+	if n := h.count.unplaced[plan.AskedAgain]; n != 2 || len(h.count.unplaced) != 1 {
+		t.Errorf("without a place: %v, want 2 for %s", h.count.unplaced, plan.AskedAgain)
+	}
+	if len(asked) > 0 {
+		t.Errorf("EC2 is asked again for %v because of pods for which it is asked already", asked)
+	}
+	told := 0
+	for len(h.events.Events) > 0 {
+		if e := <-h.events.Events; strings.Contains(e, "FailedScheduling pool default: EC2 is asked again with one NodeClaim first") {
+			told++
+		}
+	}
+	if told != 2 {
+		t.Errorf("%d pods are told, want 2", told)
+	}
+	if len(got.Left) != 1 || len(got.Left[0].Pods) != 2 || len(got.Plan.NewNodes) != 3 || len(got.Plan.Unplaced) != 0 {
+		t.Errorf("recorded as left: %+v, of a plan of %d nodes", got.Left, len(got.Plan.NewNodes))
 	}
 }

@@ -92,7 +92,20 @@ func claimText(d *record.Decision, newNode int) string {
 	if name := d.ClaimFor(newNode); name != "" {
 		return "NodeClaim " + name
 	}
+	if pods := d.Plan.NewNodes[newNode].Pods; len(pods) > 0 {
+		if why, left := d.WhyLeft(pods[0]); left {
+			return "no NodeClaim was made for it: " + reasonsText(why)
+		}
+	}
 	return "no NodeClaim was made for it, because the cluster had changed by then or the check refused it"
+}
+
+func reasonsText(reasons []plan.Reason) string {
+	var out []string
+	for _, c := range plan.Summary(reasons) {
+		out = append(out, c.Text)
+	}
+	return strings.Join(out, "; ")
 }
 
 // String is the answer for people.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/conflict"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
@@ -28,7 +29,7 @@ func Pod(ctx context.Context, src Source, namespace, name string) (*Answer, erro
 		if q.on == "" && q.runs(id, d) {
 			return true // an earlier decision tells why it runs there
 		}
-		decided = q.on == "" && q.unplaced(id, d) || q.placed(id, d)
+		decided = q.on == "" && (q.unplaced(id, d) || q.left(id, d)) || q.placed(id, d)
 		if !decided && !q.Found {
 			q.expected(id, d) // an earlier decision gave it that place, and says more
 		}
@@ -154,9 +155,23 @@ func (q *podQuestion) unplaced(id string, d *record.Decision) bool {
 	return false
 }
 
+// left finds the pod among those that wait though the plan has a place for them.
+func (q *podQuestion) left(id string, d *record.Decision) bool {
+	for i := range d.Left {
+		u := &d.Left[i]
+		if at := slices.IndexFunc(u.Pods, q.is); at >= 0 {
+			q.from(id, d)
+			q.Name = u.Pods[at].String()
+			q.say("it %s no place%s: %s", q.tense("has", "had"), others(", like %s of its class", len(u.Pods)-1), reasonsText(u.Reasons))
+			return true
+		}
+	}
+	return false
+}
+
 // placed finds the place that a decision gave the pod.
 func (q *podQuestion) placed(id string, d *record.Decision) bool {
-	if d.Plan == nil {
+	if d.Plan == nil || slices.ContainsFunc(d.Left, func(u plan.Unplaced) bool { return slices.ContainsFunc(u.Pods, q.is) }) {
 		return false
 	}
 	for i := range d.Plan.NewNodes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/explain"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
 
@@ -67,6 +69,38 @@ func TestPodsAreTakenAsTheyAreNow(t *testing.T) {
 				t.Fatal(err)
 			}
 			says(t, a, tc.found, tc.want, tc.lacks)
+		})
+	}
+}
+
+// TestAPodThatWaitsThoughThePlanHasAPlaceForItSaysWhy: nothing is launched for it, or put on a node, by that decision.
+func TestAPodThatWaitsThoughThePlanHasAPlaceForItSaysWhy(t *testing.T) {
+	p := story(t, shop)
+	solved := pack.Solve(p)
+	at := slices.IndexFunc(solved.NewNodes, func(n plan.NewNode) bool {
+		return slices.ContainsFunc(n.Pods, func(r cluster.PodRef) bool { return r.Name == "web-2" })
+	})
+	if at < 0 {
+		t.Fatal("the story has no new node for web-2")
+	}
+	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: solved, Left: []plan.Unplaced{{Pods: solved.NewNodes[at].Pods, Reasons: []plan.Reason{{Code: plan.AskedAgain, Pool: "default"}}}}})
+	server := httptest.NewServer(decisions.Handler(ring))
+	defer server.Close()
+	for name, tc := range map[string]struct {
+		now         record.PodNow
+		want, lacks []string
+	}{
+		"it waits":            {record.PodNow{Namespace: "default", Name: "web-2"}, []string{"it has no place", ": pool default: EC2 is asked again with one NodeClaim first"}, []string{"it goes to"}},
+		"it was bound by now": {record.PodNow{Namespace: "default", Name: "web-2", Node: "other"}, []string{"no recorded decision gave it that place"}, []string{"elsewhere", "it was to go"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ring.SetPods(func(context.Context, string, string) (record.PodNow, bool) { return tc.now, true })
+			a, err := explain.Pod(t.Context(), decisions.Server{URL: server.URL}, "", "web-2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, a, true, tc.want, tc.lacks)
 		})
 	}
 }

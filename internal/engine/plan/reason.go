@@ -3,7 +3,8 @@ package plan
 // Code is the kind of a Reason; the set is closed, and every Code is worded once, in Reason.Text.
 type Code string
 
-// The reasons for which a pool or the existing nodes can't take a class.
+// The reasons for which a pool or the existing nodes can't take a class; and, last, those for which pods wait that a plan has a place
+// for: no solver gives these.
 const (
 	PoolNotReady       Code = "PoolNotReady"       // Detail: what is not ready
 	TaintNotTolerated  Code = "TaintNotTolerated"  // Key, Value: the taint
@@ -25,6 +26,8 @@ const (
 	NodesFull          Code = "NodesFull"          // existing nodes: Resource that is short on the roomiest node; Want, Have; Nearest: node
 	ReservationPending Code = "ReservationPending" // waits for a reservation to be settled
 	TooDear            Code = "TooDear"            // EC2 is short; Want: what is left and its price; Have: the usual price; Value, Key: how many times as much it is, and may be; Nearest: what is short; Resource: when it is asked for again; Detail: until when is waited
+	AskedAgain         Code = "AskedAgain"         // their node would be launched from what EC2 lacked the last time; another of the pool is, to see whether it is there again
+	CheckFailed        Code = "CheckFailed"        // the independent check refused their part of the plan
 )
 
 // Reason says why one pool (or the existing nodes) can't take a class: the first constraint that empties what is left,

@@ -35,6 +35,8 @@ func TestEveryReasonIsWorded(t *testing.T) {
 		plan.TooDear: {plan.Reason{Pool: "p", Nearest: "spot c6i.large in a", Resource: "10:00:20 UTC", Want: "$0.3800/h for spot c7gd.metal", Have: "$0.0416/h", Value: "9.1", Key: "5", Detail: "10:09:00 UTC"},
 			"pool p: EC2 is short of spot c6i.large in a, next try at 10:00:20 UTC; what is left costs $0.3800/h for spot c7gd.metal, 9.1 times the usual $0.0416/h: up to 5 times are paid until 10:09:00 UTC, twice as much from then on (KERF_PRICE_GUARD)"},
 		plan.ReservationPending: {plan.Reason{Pool: "p"}, "pool p: waits until it is settled who gets the reserved capacity"},
+		plan.AskedAgain:         {plan.Reason{Pool: "p"}, "pool p: EC2 is asked again with one NodeClaim first"},
+		plan.CheckFailed:        {plan.Reason{}, "the plan failed its check"},
 	}
 	for code, tc := range cases {
 		t.Run(string(code), func(t *testing.T) {

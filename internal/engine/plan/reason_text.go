@@ -64,6 +64,10 @@ func (r Reason) body() string {
 		return r.tooDear()
 	case ReservationPending:
 		return "waits until it is settled who gets the reserved capacity" + r.because(": ")
+	case AskedAgain:
+		return "EC2 is asked again with one NodeClaim first"
+	case CheckFailed:
+		return "the plan failed its check"
 	}
 	return string(r.Code)
 }

@@ -27,13 +27,14 @@ type decisionDocument struct {
 	Classes []*cluster.Class `json:"classes"`
 	Problem problemDocument  `json:"problem"`
 	// Choices are what new nodes may become; ChoiceLists refer to them by distance from the one before, from -1.
-	Choices     []plan.TypeChoice `json:"choices,omitempty"`
-	ChoiceLists [][]int           `json:"choiceLists,omitempty"`
-	Plan        *planDocument     `json:"plan,omitempty"`
-	Claims      []Claim           `json:"claims,omitempty"`
-	Dropped     []string          `json:"dropped,omitempty"`
-	Disruption  *disrupt.Decision `json:"disruption,omitempty"`
-	Asked       *Asked            `json:"asked,omitempty"`
+	Choices     []plan.TypeChoice  `json:"choices,omitempty"`
+	ChoiceLists [][]int            `json:"choiceLists,omitempty"`
+	Plan        *planDocument      `json:"plan,omitempty"`
+	Claims      []Claim            `json:"claims,omitempty"`
+	Dropped     []string           `json:"dropped,omitempty"`
+	Left        []unplacedDocument `json:"left,omitempty"`
+	Disruption  *disrupt.Decision  `json:"disruption,omitempty"`
+	Asked       *Asked             `json:"asked,omitempty"`
 }
 
 // Types without methods, so that none of the values below can take over how it is written.

@@ -146,6 +146,7 @@ func (r *reader) decision() (*Decision, error) {
 	r.makeLists()
 	r.makeChoiceLists()
 	d := &Decision{ID: r.doc.ID, Problem: r.problem(), Claims: r.doc.Claims, Dropped: r.doc.Dropped, Disruption: r.doc.Disruption, Asked: r.doc.Asked}
+	d.Left = r.unplaced(d.Problem, r.doc.Left)
 	if d.Asked != nil && d.Disruption == nil {
 		r.fail("it was asked which nodes go, and there is no answer")
 	}
@@ -250,12 +251,17 @@ func (r *reader) plan(p *pack.Problem) *plan.Plan {
 		x.Pods = r.refs(p, doc.Placements[i].Pods, doc.Placements[i].Strangers)
 		out.Placements = append(out.Placements, x)
 	}
-	for i := range doc.Unplaced {
-		x := plan.Unplaced(doc.Unplaced[i].unplacedFields)
-		x.Pods = r.refs(p, doc.Unplaced[i].Pods, doc.Unplaced[i].Strangers)
-		out.Unplaced = append(out.Unplaced, x)
-	}
+	out.Unplaced = r.unplaced(p, doc.Unplaced)
 	return &out
+}
+
+func (r *reader) unplaced(p *pack.Problem, list []unplacedDocument) (out []plan.Unplaced) {
+	for i := range list {
+		x := plan.Unplaced(list[i].unplacedFields)
+		x.Pods = r.refs(p, list[i].Pods, list[i].Strangers)
+		out = append(out, x)
+	}
+	return out
 }
 
 func (r *reader) choices(at int) []plan.TypeChoice {

@@ -10,6 +10,7 @@ package record
 import (
 	"slices"
 
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -37,6 +38,8 @@ type Decision struct {
 	Claims []Claim
 	// Dropped holds what the independent check found wrong, and which therefore was not carried out.
 	Dropped []string
+	// Left are the pods for which Plan has a place and that wait all the same, and why.
+	Left []plan.Unplaced
 	// Disruption is the last decision on consolidation that was made before, nil when there is none; or, where Asked is set,
 	// what was decided.
 	Disruption *disrupt.Decision
@@ -47,6 +50,16 @@ type Decision struct {
 // Is reports whether the decision goes by an ID: its own, or that of one of its commands.
 func (d *Decision) Is(id string) bool {
 	return id != "" && (d.ID == id || d.Asked != nil && slices.Contains(d.Asked.Commands, id))
+}
+
+// WhyLeft is why a pod waits for which Plan has a place; ok is false where it does not.
+func (d *Decision) WhyLeft(pod cluster.PodRef) (reasons []plan.Reason, ok bool) {
+	for i := range d.Left {
+		if slices.Contains(d.Left[i].Pods, pod) {
+			return d.Left[i].Reasons, true
+		}
+	}
+	return nil, false
 }
 
 // Claim says which NodeClaim stands for which new node.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
@@ -143,7 +144,8 @@ func fill(v reflect.Value, rng *rand.Rand, depth int) {
 func TestNoFieldIsForgotten(t *testing.T) {
 	const seed = 1
 	rng := rand.New(rand.NewPCG(seed, 1))
-	d := &record.Decision{Kerf: "v1", Claims: []record.Claim{{NewNode: 1, Name: "default-x"}}, Dropped: []string{"pods: n: too many"}, Disruption: &disrupt.Decision{}}
+	d := &record.Decision{Kerf: "v1", Claims: []record.Claim{{NewNode: 1, Name: "default-x"}}, Dropped: []string{"pods: n: too many"}, Disruption: &disrupt.Decision{},
+		Left: []plan.Unplaced{{ClassID: "c", Pods: []cluster.PodRef{{Namespace: "a", Name: "stranger", UID: "u"}}, Reasons: []plan.Reason{{Code: plan.AskedAgain, Pool: "p"}}}}}
 	d.Problem, d.Plan = &pack.Problem{}, &plan.Plan{}
 	fill(reflect.ValueOf(d.Problem).Elem(), rng, 0)
 	fill(reflect.ValueOf(d.Plan).Elem(), rng, 0)

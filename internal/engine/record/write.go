@@ -92,6 +92,7 @@ func Encode(d *Decision, known *Types) (*File, error) {
 	if d.Plan != nil {
 		doc.Plan = w.plan(d.Plan)
 	}
+	doc.Left = w.unplaced(d.Left)
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -242,9 +243,14 @@ func (w *writer) plan(p *plan.Plan) *planDocument {
 		pods, strangers := w.refs(x.Pods)
 		out.Placements = append(out.Placements, placementDocument{placementFields: placementFields(x), Pods: pods, Strangers: strangers})
 	}
-	for _, x := range p.Unplaced {
+	out.Unplaced = w.unplaced(p.Unplaced)
+	return out
+}
+
+func (w *writer) unplaced(list []plan.Unplaced) (out []unplacedDocument) {
+	for _, x := range list {
 		pods, strangers := w.refs(x.Pods)
-		out.Unplaced = append(out.Unplaced, unplacedDocument{unplacedFields: unplacedFields(x), Pods: pods, Strangers: strangers})
+		out = append(out, unplacedDocument{unplacedFields: unplacedFields(x), Pods: pods, Strangers: strangers})
 	}
 	return out
 }

@@ -198,7 +198,8 @@ func (x index[K, V]) remove(k K, v V) {
 
 // Snapshot is the cluster as of now. It is immutable, and the same pointer as the last one when nothing changed.
 //
-// Cost: proportional to what changed, plus a copy of the slice of nodes when any of them did.
+// Cost: proportional to what changed, plus a copy of the slice of nodes when any of them did. What changed is noted until then, also
+// what came and went: every process that feeds a cache has to take a snapshot now and then, also one that decides nothing.
 func (c *Cache) Snapshot() *cluster.Snapshot {
 	asked := time.Now()
 	out, begun := c.lockedSnapshot()
