@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,15 +36,42 @@ func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration,
 	if len(f.configuration) < 2 {
 		return nil, &usageError{errors.New("--compare wants two or more folders, each with a configuration: kerf simulate --compare today/ proposal/")}
 	}
-	names := map[string]bool{}
-	for _, path := range f.configuration {
-		name := filepath.Base(filepath.Clean(path))
-		if names[name] {
-			name = filepath.Clean(path)
-		}
-		names[name] = true
-		if err := read(name, append([]string{path}, f.files...)); err != nil {
+	names, err := configurationNames(f.configuration)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	for i, path := range f.configuration {
+		if err := read(names[i], append([]string{path}, f.files...)); err != nil {
 			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// configurationNames names configurations by the last parts of their paths, and those that share such a part by their whole paths. No
+// two have the same name: reports find configurations by it.
+//
+// Errors: a path is there twice.
+func configurationNames(paths []string) ([]string, error) {
+	shared, seen := map[string]int{}, map[string]string{}
+	for _, path := range paths {
+		shared[filepath.Base(filepath.Clean(path))]++
+		whole, err := filepath.Abs(path)
+		if err != nil {
+			whole = filepath.Clean(path)
+		}
+		if other, ok := seen[whole]; ok {
+			if other != path {
+				path = other + " and " + path
+			}
+			return nil, fmt.Errorf("--compare: %s: the same folder is there twice, and a configuration compared with itself tells nothing", path)
+		}
+		seen[whole] = path
+	}
+	out := make([]string, len(paths))
+	for i, path := range paths {
+		if out[i] = filepath.Base(filepath.Clean(path)); shared[out[i]] > 1 {
+			out[i] = filepath.Clean(path)
 		}
 	}
 	return out, nil
