@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kerf-sh/kerf/internal/simulate"
 )
@@ -18,10 +19,12 @@ func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration,
 		if err != nil {
 			return err
 		}
-		if len(files) == 0 {
-			if files, err = f.workload.pools(); err != nil {
+		if !slices.ContainsFunc(files, func(x simulate.File) bool { return filepath.Base(x.Name) != simulate.SettingsFile }) {
+			pools, err := f.workload.pools()
+			if err != nil {
 				return err
 			}
+			files = append(files, pools...)
 		}
 		c, err := simulate.Configure(name, files, f.set...)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/kerf-sh/kerf/internal/simulate"
 )
 
@@ -74,5 +76,34 @@ func TestFoldersOfOneNameAreTwoConfigurations(t *testing.T) {
 	c.Tell(both)
 	if both[0].Name == both[1].Name || len(c.Configurations[1].Changes) == 0 {
 		t.Errorf("%s against %s: %+v", both[1].Name, both[0].Name, c.Configurations[1].Changes)
+	}
+}
+
+// A folder of settings says nothing of NodePools, so that those of the snapshot are played.
+func TestSettingsAloneLeaveTheNodePoolsOfTheSnapshot(t *testing.T) {
+	pools, err := yaml.YAMLToJSON([]byte(poolOf("legacy")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree(t, map[string]string{
+		"now/settings.env": "BATCH_IDLE_DURATION=2s\n", "later/settings.env": "BATCH_IDLE_DURATION=5s\n", "own/pool.yaml": poolOf("own"), "own/settings.env": "BATCH_IDLE_DURATION=5s\n",
+		"cluster.json": string(pools),
+	})
+	f := &simulateFlags{}
+	f.workload.snapshot = "cluster.json"
+	for i, want := range []string{"legacy", "legacy", "own"} {
+		c := simulateOf(t, f, "now", "later", "own")[i]
+		var names []string
+		for _, m := range c.Manifests {
+			if strings.Contains(m.JSON, `"kind":"NodePool"`) {
+				names = append(names, m.From)
+				if !strings.Contains(m.JSON, `"name":"`+want+`"`) {
+					t.Errorf("%s has %s", c.Name, m.JSON)
+				}
+			}
+		}
+		if len(names) != 1 || len(c.Settings) != 1 {
+			t.Errorf("%s has NodePools of %q and settings %v", c.Name, names, c.Settings)
+		}
 	}
 }
