@@ -92,7 +92,7 @@ interrupt reports what was finished. --assert makes a test of it, for CI.
 	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
 	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
 	p.Var(spanFlag(&f.boot, simulate.DefaultBoot), "boot", "how long an instance takes from its launch until its node is ready, give or take a fifth")
-	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+")")
+	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+"; one for all configurations of --compare)")
 	p.StringSliceVar(&f.types, "instance-types", nil, "instance types that exist (default: all of the region)")
 	p.StringArrayVar(&f.set, "set", nil, "setting of the controller, as NAME=VALUE (repeatable; docs/reference/settings.md)")
 	p.StringVar(&f.assert, "assert", "", "bounds that must hold for each seed, with commas between them; otherwise the exit code is 3")

@@ -48,7 +48,36 @@ func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration,
 			return nil, err
 		}
 	}
+	if f.region == "" {
+		if err := oneRegion(out); err != nil {
+			return nil, &usageError{err}
+		}
+	}
 	return out, nil
+}
+
+// oneRegion has configurations that do not say where they are played where the others are: prices of two regions differ by more than
+// what is compared.
+//
+// Errors: two say different regions.
+func oneRegion(all []*simulate.Configuration) error {
+	var says *simulate.Configuration
+	for _, c := range all {
+		switch {
+		case c.Region == "":
+		case says == nil:
+			says = c
+		case c.Region != says.Region:
+			return fmt.Errorf("--compare: the NodePools of %s are in %s and those of %s in %s, and prices of two regions can't be compared: give one with --region, or NodePools of one region",
+				says.Name, says.Region, c.Name, c.Region)
+		}
+	}
+	if says != nil {
+		for _, c := range all {
+			c.Region = says.Region
+		}
+	}
+	return nil
 }
 
 // configurationNames names configurations by the last parts of their paths, and those that share such a part by their whole paths. No

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kerf-sh/kerf/internal/simulate"
@@ -104,6 +106,34 @@ func TestSettingsAloneLeaveTheNodePoolsOfTheSnapshot(t *testing.T) {
 		}
 		if len(names) != 1 || len(c.Settings) != 1 {
 			t.Errorf("%s has NodePools of %q and settings %v", c.Name, names, c.Settings)
+		}
+	}
+}
+
+// inZones are the requirements of a NodePool in two zones of a region.
+func inZones(region string) string {
+	return "{key: topology.kubernetes.io/zone, operator: In, values: [" + region + "a, " + region + "b]}"
+}
+
+// What is compared is played in one region: the prices of two differ by more than the configurations do.
+func TestConfigurationsAreComparedInOneRegion(t *testing.T) {
+	tree(t, map[string]string{"zones/pool.yaml": poolOf("web", inZones("eu-central-1")), "none/pool.yaml": poolOf("web"), "elsewhere/pool.yaml": poolOf("web", inZones("us-west-2"))})
+	for _, c := range []struct {
+		folders []string
+		region  string // --region
+		want    string
+	}{
+		{[]string{"zones", "none"}, "", "eu-central-1"},
+		{[]string{"none", "zones"}, "", "eu-central-1"},
+		{[]string{"zones", "elsewhere"}, "us-west-2", "us-west-2"},
+		{[]string{"zones", "none"}, "eu-west-1", "eu-west-1"},
+	} {
+		f := &simulateFlags{region: c.region, horizon: time.Hour, boot: time.Minute}
+		f.workload.register(&cobra.Command{})
+		for _, one := range simulateOf(t, f, c.folders...) {
+			if s, err := f.spec(one, 1); err != nil || s.Region != c.want || s.RegionUnknown {
+				t.Errorf("%q with --region %q: %s is played in %s, %v", c.folders, c.region, one.Name, s.Region, err)
+			}
 		}
 	}
 }
