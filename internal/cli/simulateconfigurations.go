@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,15 @@ import (
 // configurations reads what is to be run.
 func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration, error) {
 	var out []*simulate.Configuration
+	var given []byte // on standard input, which can be read once, and may be of each configuration
+	if slices.Contains(slices.Concat(f.files, f.configuration), "-") {
+		var err error
+		if given, err = io.ReadAll(in); err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+	}
 	read := func(name string, paths []string) error {
-		files, err := simulateInputs(paths, in)
+		files, err := simulateInputs(paths, bytes.NewReader(given))
 		if err != nil {
 			return err
 		}
@@ -34,7 +42,8 @@ func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration,
 		return nil
 	}
 	if !f.compare {
-		return out, read("", f.files)
+		err := read("", f.files)
+		return out, err
 	}
 	if len(f.configuration) < 2 {
 		return nil, &usageError{errors.New("--compare wants two or more folders, each with a configuration: kerf simulate --compare today/ proposal/")}

@@ -44,8 +44,14 @@ spec:
 // simulateOf is the command with flags and folders, as it is when it begins to run.
 func simulateOf(t *testing.T, f *simulateFlags, folders ...string) []*simulate.Configuration {
 	t.Helper()
+	return simulateWith(t, f, "", folders...)
+}
+
+// simulateWith is the same with a text on standard input.
+func simulateWith(t *testing.T, f *simulateFlags, given string, folders ...string) []*simulate.Configuration {
+	t.Helper()
 	f.compare, f.configuration = len(folders) > 0, folders
-	out, err := f.configurations(strings.NewReader(""))
+	out, err := f.configurations(strings.NewReader(given))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,6 +140,16 @@ func TestConfigurationsAreComparedInOneRegion(t *testing.T) {
 			if s, err := f.spec(one, 1); err != nil || s.Region != c.want || s.RegionUnknown {
 				t.Errorf("%q with --region %q: %s is played in %s, %v", c.folders, c.region, one.Name, s.Region, err)
 			}
+		}
+	}
+}
+
+// Standard input can be read once, and -f adds it to every configuration.
+func TestStandardInputIsOfEveryConfiguration(t *testing.T) {
+	tree(t, map[string]string{"now/settings.env": "BATCH_IDLE_DURATION=2s\n", "later/settings.env": "BATCH_IDLE_DURATION=5s\n"})
+	for _, c := range simulateWith(t, &simulateFlags{files: []string{"-"}}, poolOf("piped"), "now", "later") {
+		if len(c.Manifests) == 0 || !strings.Contains(c.Manifests[0].JSON, `"name":"piped"`) {
+			t.Errorf("%s has %+v", c.Name, c.Manifests)
 		}
 	}
 }
