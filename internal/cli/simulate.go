@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,11 +88,11 @@ interrupt reports what was finished. --assert makes a test of it, for CI.
 	p.StringVar(&f.start, "start", "", "weekday and time of day in UTC at which the workload starts, as in 09:00, Tue or \"Tue 09:00\" (default: Monday 00:00, or when the history begins)")
 	p.Var(spanFlag(&f.warmup, simulate.DefaultWarmup), "warmup", "how long the cluster runs with the first pods before anything is counted")
 	p.Uint64Var(&f.seed, "seed", 1, "what prices, interruptions, stock and a built-in workload are drawn from; a trace, a snapshot, manifests and a history are the same for each seed")
-	p.StringVar(&f.seeds, "seeds", "", "several seeds, as in 1-10 or 1,4,5; figures get confidence intervals")
+	p.StringVar(&f.seeds, "seeds", "", "several seeds, at most 1000, as in 1-10 or 1,4,5; figures get confidence intervals")
 	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
 	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
 	p.Var(spanFlag(&f.boot, simulate.DefaultBoot), "boot", "how long an instance takes from its launch until its node is ready, give or take a fifth")
-	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+")")
+	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+"; one for all configurations of --compare)")
 	p.StringSliceVar(&f.types, "instance-types", nil, "instance types that exist (default: all of the region)")
 	p.StringArrayVar(&f.set, "set", nil, "setting of the controller, as NAME=VALUE (repeatable; docs/reference/settings.md)")
 	p.StringVar(&f.assert, "assert", "", "bounds that must hold for each seed, with commas between them; otherwise the exit code is 3")
@@ -228,6 +227,10 @@ func runSimulateWorker(in io.Reader, out, stderr io.Writer) int {
 	return done
 }
 
+// mostSeeds is how many seeds --seeds takes, in all its parts.
+const mostSeeds = 1000
+
+// seedList is the seeds to play, in their order.
 func (f *simulateFlags) seedList(c *cobra.Command) ([]uint64, error) {
 	if f.seeds == "" {
 		return []uint64{f.seed}, nil
@@ -243,85 +246,18 @@ func (f *simulateFlags) seedList(c *cobra.Command) ([]uint64, error) {
 		}
 		a, err := strconv.ParseUint(strings.TrimSpace(first), 10, 64)
 		b, err2 := strconv.ParseUint(strings.TrimSpace(last), 10, 64)
-		if err != nil || err2 != nil || b < a || b-a >= 1000 {
-			return nil, fmt.Errorf("--seeds %s: want numbers, as in 1-10 or 1,4,5, and at most 1000", f.seeds)
+		if err != nil || err2 != nil || b < a || b-a >= uint64(mostSeeds-len(out)) {
+			return nil, fmt.Errorf("--seeds %s: want numbers, as in 1-10 or 1,4,5, and at most %d of them", f.seeds, mostSeeds)
 		}
-		for ; a <= b; a++ {
-			if slices.Contains(out, a) {
-				return nil, fmt.Errorf("--seeds %s: seed %d is there twice, and a seed played twice comes to the same and tells nothing more", f.seeds, a)
+		for n := range b - a + 1 { // not up to b: behind the largest number comes 0
+			seed := a + n
+			if slices.Contains(out, seed) {
+				return nil, fmt.Errorf("--seeds %s: seed %d is there twice, and a seed played twice comes to the same and tells nothing more", f.seeds, seed)
 			}
-			out = append(out, a)
+			out = append(out, seed)
 		}
 	}
 	return out, nil
-}
-
-// configurations reads what is to be run.
-func (f *simulateFlags) configurations(in io.Reader) ([]*simulate.Configuration, error) {
-	var out []*simulate.Configuration
-	read := func(name string, paths []string) error {
-		files, err := simulateInputs(paths, in)
-		if err != nil {
-			return err
-		}
-		if len(files) == 0 {
-			if files, err = f.workload.pools(); err != nil {
-				return err
-			}
-		}
-		c, err := simulate.Configure(name, files, f.set...)
-		if err != nil {
-			return &usageError{err}
-		}
-		out = append(out, c)
-		return nil
-	}
-	if !f.compare {
-		return out, read("", f.files)
-	}
-	if len(f.configuration) < 2 {
-		return nil, &usageError{errors.New("--compare wants two or more folders, each with a configuration: kerf simulate --compare today/ proposal/")}
-	}
-	names := map[string]bool{}
-	for _, path := range f.configuration {
-		name := filepath.Base(filepath.Clean(path))
-		if names[name] {
-			name = filepath.Clean(path)
-		}
-		names[name] = true
-		if err := read(name, append([]string{path}, f.files...)); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// simulateInputs reads files and folders, of which settings.env is one.
-func simulateInputs(paths []string, in io.Reader) ([]simulate.File, error) {
-	var out []simulate.File
-	for _, path := range paths {
-		settings := filepath.Join(path, simulate.SettingsFile)
-		if data, err := os.ReadFile(settings); err == nil {
-			out = append(out, simulate.File{Name: settings, Data: data})
-			if only, err := onlySettings(path); err != nil || only {
-				continue
-			}
-		}
-		files, err := readInputs([]string{path}, in)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range files {
-			out = append(out, simulate.File{Name: x.Name, Data: x.Data})
-		}
-	}
-	return out, nil
-}
-
-// onlySettings tells of a folder with no other file.
-func onlySettings(path string) (bool, error) {
-	entries, err := os.ReadDir(path)
-	return len(entries) == 1, err
 }
 
 // spec is one run.

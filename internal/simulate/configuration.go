@@ -35,7 +35,7 @@ type Configuration struct {
 	Name      string
 	Manifests []Manifest
 	Settings  map[string]string
-	// Region is where its NodePools say that they are; empty if they do not.
+	// Region is where its NodePools say that they are, or those of the configurations that it is compared with; empty if they do not.
 	Region string
 	Notes  []workload.Note
 	// Warnings are what the controller warns of in the settings.

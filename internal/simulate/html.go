@@ -131,7 +131,7 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "above the floor", Value: est("distance"), Note: "the floor is " + est("floor")},
 			{Label: "pending, p99", Value: est("p99_pending"), Note: "half of the pods run within " + est("p50_pending")},
 			{Label: "pods moved", Value: est("moved"), Note: est("lost") + " lost with their instance"},
-			{Label: "refused", Value: est("refused"), Note: "pods without a node for ten minutes", Tone: toneOf(r.Totals.Refused == 0)},
+			{Label: "refused", Value: est("refused"), Note: "pods without a node for " + r.refusedAfter(), Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
 	p.Sections = warnings(r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played), belowFloor(runs), tooFew(runs))

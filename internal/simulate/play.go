@@ -260,7 +260,7 @@ func (r *run) until(ctx context.Context, end time.Time, stop *atomic.Bool, told 
 		}
 		if whole(interruptEvery) {
 			r.interrupt(now)
-			r.pods.look(false)
+			r.pods.look(refusedAfter)
 		}
 		switch {
 		case since > 0 && whole(every):
@@ -351,8 +351,10 @@ func (r *run) finish(stopped bool) {
 	if n := len(r.result.Series); n == 0 || time.Since(r.lastAt) > 0 {
 		r.sample()
 	}
-	r.pods.look(true)
 	out, m := r.result, r.meter.read()
+	enough := refusedAtEnd(time.Since(r.s.origin()) + r.s.Warmup)
+	r.pods.look(enough)
+	out.RefusedAfterSeconds = int64(enough.Seconds())
 	out.SimulatedSeconds = int64(time.Since(r.begun).Round(time.Second).Seconds())
 	out.Interrupted = stopped && out.SimulatedSeconds < out.HorizonSeconds
 	out.Played, out.Partial = Hours(r.s.Start, out.Simulated()), r.s.Workload.Partial

@@ -212,6 +212,36 @@ func TestPodsRefusedFromTheStartAreRefused(t *testing.T) {
 	}
 }
 
+// A pod without a node for ten minutes is refused, and one that came a minute before the end is not, whatever the controller says of it.
+// In a run that is too short for ten minutes it is half of the run.
+func TestPodsThatComeAtTheEndAreNotRefused(t *testing.T) {
+	for _, c := range []struct {
+		horizon, warmup time.Duration
+		trace           string
+		says            string
+	}{
+		{time.Hour, 0, "2990,huge,2,500000,1000\n3540,late,1,500000,1000\n", ""},
+		{5 * time.Minute, time.Minute, "60,huge,2,500000,1000\n180,late,1,500000,1000\n", "REFUSED      2 pods"},
+		{5 * time.Minute, time.Minute, "180,late,1,500000,1000\n", "Refused      no pod waited for ten minutes, or for 3 minutes at the end of so short a run"},
+	} {
+		w, err := workload.Read("late.csv", strings.NewReader("arrival_s,workload,replicas,cpu_millicores,memory_mib\n0,web,1,100,100\n"+c.trace), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := specOf(t, w, c.horizon, 1)
+		s.Warmup = c.warmup
+		r := play(t, s)[0]
+		var text strings.Builder
+		if err := (&simulate.Report{Runs: []*simulate.Result{r}}).WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		want := 2 * strings.Count(c.trace, "huge")
+		if r.Totals.Refused != want || r.Totals.Waiting != want+1 || want > 0 && r.Refused[0].Example != "default/huge" || !strings.Contains(text.String(), c.says) {
+			t.Errorf("%s after %s: %+v, refused %+v\n%s", c.horizon, c.warmup, r.Totals, r.Refused, text.String())
+		}
+	}
+}
+
 func TestEndedEarlyItSaysWhatThereIs(t *testing.T) {
 	w, err := workload.Shape(workload.Steady, 20, 0, 200*time.Hour, 1)
 	if err != nil {

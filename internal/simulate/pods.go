@@ -17,8 +17,14 @@ import (
 	"github.com/kerf-sh/kerf/internal/simulate/drive"
 )
 
-// refusedAfter is for how long a pod must have had no node to count as refused.
+// refusedAfter is for how long a pod must have had no node to count as refused: longer than an instance takes to boot, and than a launch
+// takes to find another pool where stock is out.
 const refusedAfter = 10 * time.Minute
+
+// refusedAtEnd is for how long a pod must have had no node that still waits when a run ends, and of which the controller says why. In a
+// run of twice refusedAfter and more, its warm-up included, that is as at any other time: a pod that came a moment ago says nothing.
+// In a shorter one it is half of the run, so that a short look at an input names the pods that fit nowhere.
+func refusedAtEnd(played time.Duration) time.Duration { return min(refusedAfter, played/2) }
 
 // Reasons why pods are moved that no command has.
 const (
@@ -307,13 +313,16 @@ func (w *watcher) hearEvent(o map[string]any) {
 	w.messages[text(o, "involvedObject", "namespace")+"/"+text(o, "involvedObject", "name")] = message
 }
 
-// look counts the pods that wait for too long. Those at the end are counted however long they have waited.
-func (w *watcher) look(end bool) {
+// look counts the pods that have waited for refusedAfter, and those that have waited for enough and of which the controller says why.
+func (w *watcher) look(enough time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var names []string
 	for name, p := range w.pods {
-		if !p.runs && !p.over && !p.deleting && !p.daemon && !p.counted && p.node == "" && (time.Since(p.created) >= refusedAfter || end && w.messages[name] != "") {
+		if p.runs || p.over || p.deleting || p.daemon || p.counted || p.node != "" {
+			continue
+		}
+		if waited := time.Since(p.created); waited >= refusedAfter || waited >= enough && w.messages[name] != "" {
 			names = append(names, name)
 		}
 	}

@@ -45,8 +45,10 @@ type Result struct {
 	Moved          []Count         `json:"moved,omitempty"`
 	MovedWorkloads []MovedWorkload `json:"movedWorkloads,omitempty"`
 	Commands       []Count         `json:"commands,omitempty"`
-	// Refused are pods that had no node for ten minutes or to the end, by what the controller said of them.
-	Refused []Refusal `json:"refused,omitempty"`
+	// Refused are pods that had no node for ten minutes, by what the controller said of them. RefusedAfterSeconds is for how long a pod
+	// that still waited at the end must have had none: less than ten minutes in a short run.
+	Refused             []Refusal `json:"refused,omitempty"`
+	RefusedAfterSeconds int64     `json:"refusedAfterSeconds"`
 	// Pending says how many pods waited how long until they ran, or have waited so far.
 	Pending []Bucket `json:"pending"`
 	// Notes are what is not simulated, or was replaced by something like it.
@@ -93,7 +95,7 @@ type Totals struct {
 	// NodesMean and NodesMax are how many instances there were.
 	NodesMean float64 `json:"nodesMean"`
 	NodesMax  int     `json:"nodesMax"`
-	// Refused is how many pods had no node for ten minutes or to the end.
+	// Refused is how many pods had no node for ten minutes, or at the end of a short run for half of it.
 	Refused int `json:"refused"`
 }
 

@@ -137,7 +137,7 @@ func (r *Result) write(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "Interrupted  %s%s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), expected([]*Result{r}), many(t.Lost, "pod"))
 	if t.Refused == 0 {
-		fmt.Fprintf(b, "Refused      no pod waited for ten minutes\n")
+		fmt.Fprintf(b, "Refused      no pod waited for %s\n", r.refusedAfter())
 	} else {
 		fmt.Fprintf(b, "REFUSED      %s\n", many(t.Refused, "pod"))
 		for i, f := range r.Refused {
@@ -188,6 +188,15 @@ func writeNotes(b *bytes.Buffer, notes []workload.Note) {
 		}
 		b.WriteByte('\n')
 	}
+}
+
+// refusedAfter says for how long pods that count as refused had no node.
+func (r *Result) refusedAfter() string {
+	out := "ten minutes"
+	if after := time.Duration(r.RefusedAfterSeconds) * time.Second; after > 0 && after < refusedAfter {
+		out += ", or for " + span(after) + " at the end of so short a run"
+	}
+	return out
 }
 
 func span(d time.Duration) string {
