@@ -254,8 +254,8 @@ func (c *Controller) awaitSync(ctx context.Context) bool {
 	return true
 }
 
-// again are the refusals after which to look again soon: nothing tells of what has changed.
-var again = []apply.RefusalCode{apply.WriteFailed, apply.LimitReached, apply.RoomTaken, apply.NodeGone}
+// again are the refusals after which to look again soon: nothing tells of what has changed, or pods have a place as things are now.
+var again = []apply.RefusalCode{apply.WriteFailed, apply.LimitReached, apply.RoomTaken, apply.NodeGone, apply.PoolChanged}
 
 // step decides once and returns after how long to look again if nothing happens.
 func (c *Controller) step(ctx context.Context) time.Duration {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,7 +207,8 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 	for _, x := range out.Created {
 		c.o.Metrics.NodeClaimsCreated.WithLabelValues("provisioned", x.Pool, fmt.Sprint(x.Relaxed)).Inc()
 	}
-	if len(out.Created) < missing && ctx.Err() == nil {
+	changed := slices.ContainsFunc(out.Refused, func(r apply.Refusal) bool { return r.Code == apply.PoolChanged }) // the next round has the new one
+	if len(out.Created) < missing && !changed && ctx.Err() == nil {
 		at.retry = now.Add(limited)
 		at.have += len(out.Created)
 		c.stuck[pool.Name] = at
