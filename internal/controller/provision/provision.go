@@ -48,6 +48,7 @@ type State interface {
 	Snapshot() *cluster.Snapshot
 	Pools() []*karpv1.NodePool
 	NodeClass(name string) *awsv1.EC2NodeClass
+	Claim(name string) *karpv1.NodeClaim // nil: not known
 	Listen(func(cache.Change))
 }
 

@@ -190,7 +190,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.ReplicasLimited, "%d nodes are missing and limits.nodes leaves room for %d: %d are there, those that are going included", missing, room, n.all)
 	}
 	missing = min(missing, room)
-	if underWay, unproven := intake.Unproven(pool, snapshot.Nodes); unproven {
+	if underWay, unproven := intake.Unproven(pool, snapshot.Nodes, c.o.State.Claim); unproven {
 		missing = min(missing, 1-min(underWay, 1))
 	}
 	if missing == 0 {
