@@ -106,6 +106,7 @@ type RefusalCode string
 const (
 	PoolGone     RefusalCode = "pool_gone"
 	PoolNotReady RefusalCode = "pool_not_ready"
+	PoolChanged  RefusalCode = "pool_changed"
 	PodsGone     RefusalCode = "pods_gone"
 	LimitReached RefusalCode = "limit_reached"
 	NodeGone     RefusalCode = "node_gone"

@@ -271,6 +271,70 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestAPoolThatIsChangedWhileAPlanIsMade: what was planned for the old template is neither launched with what is left of the new one, nor
+// refused where the change is none for a node.
+func TestAPoolThatIsChangedWhileAPlanIsMade(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(*karpv1.NodePool)
+		same bool
+	}{
+		"a taint goes":        {edit: func(p *karpv1.NodePool) { p.Spec.Template.Spec.Taints = nil }},
+		"a requirement comes": {edit: func(p *karpv1.NodePool) { p.Spec.Template.Spec.Requirements = terms("b") }},
+		"a label comes":       {edit: func(p *karpv1.NodePool) { p.Spec.Template.Labels = map[string]string{"a": "b"} }},
+		"another class":       {edit: func(p *karpv1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "other" }},
+		"made anew":           {edit: func(p *karpv1.NodePool) { p.UID = "another" }},
+		"its status":          {edit: func(p *karpv1.NodePool) { p.Status.Nodes = new(int64(7)) }, same: true},
+		"a limit":             {edit: func(p *karpv1.NodePool) { p.Spec.Limits = karpv1.Limits{"cpu": resource.MustParse("100")} }, same: true},
+		"its weight":          {edit: func(p *karpv1.NodePool) { p.Spec.Weight = new(int32(7)) }, same: true},
+		"a budget": {edit: func(p *karpv1.NodePool) {
+			p.Spec.Disruption.Budgets = []karpv1.Budget{{Nodes: "1"}}
+		}, same: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			carriedOut := map[string]func(*bench) (claims int, code RefusalCode){
+				"for pods": func(b *bench) (int, RefusalCode) {
+					return codeOf(b.Apply(t.Context(), &plan.Plan{NewNodes: []plan.NewNode{testNode(b.pods[0])}}, b.offers))
+				},
+				"of a static pool": func(b *bench) (int, RefusalCode) {
+					return codeOf(b.Stock(t.Context(), []plan.NewNode{testNode()}, b.offers))
+				},
+				"in place of others": func(b *bench) (int, RefusalCode) {
+					out, err := b.Replace(t.Context(), Order{Command: "c", NewNodes: []plan.NewNode{testNode()}, Pools: b.offers})
+					refused, _ := errors.AsType[*RefusedError](err)
+					if refused == nil {
+						return len(out), ""
+					}
+					return len(out), refused.Code
+				},
+			}
+			for how, launch := range carriedOut {
+				b := newBench(t, interceptor.Funcs{}, 1)
+				b.cache.SetPool(testPool(tt.edit, func(p *karpv1.NodePool) { p.ResourceVersion = "9" }))
+				claims, code := launch(b)
+				if tt.same && (claims != 1 || code != "") || !tt.same && (claims != 0 || code != PoolChanged) {
+					t.Errorf("%s: %d claims, refused for %q", how, claims, code)
+				}
+				b.offers[0].Version = "" // as in a problem that was written by hand
+				if claims, code := launch(b); !tt.same && (claims != 1 || code != "") {
+					t.Errorf("%s, of a pool of which it is not known: %d claims, refused for %q", how, claims, code)
+				}
+			}
+		})
+	}
+}
+
+func terms(zone string) []karpv1.NodeSelectorRequirementWithMinValues {
+	return []karpv1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}
+}
+
+// codeOf is how many claims were created, and why the first that was not.
+func codeOf(out Outcome) (claims int, code RefusalCode) {
+	if len(out.Refused) > 0 {
+		code = out.Refused[0].Code
+	}
+	return len(out.Created), code
+}
+
 // node adds a node that has so many processors, and returns its name.
 func (b *bench) node(t *testing.T, cpu string, edit ...func(*corev1.Node)) string {
 	t.Helper()

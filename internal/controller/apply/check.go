@@ -35,6 +35,7 @@ func launchAction(node *plan.NewNode) string {
 // checker judges actions against the newest state, and counts what it has admitted itself.
 type checker struct {
 	pools   map[string]*karpv1.NodePool
+	changed map[string]bool // pools that are others than those that were planned with
 	offered map[string]*cluster.Pool
 	nodes   map[string]*cluster.Node
 	pending map[cluster.PodRef]bool
@@ -46,14 +47,16 @@ type checker struct {
 func newChecker(state State, pools []*cluster.Pool, bound int64) *checker {
 	snapshot := state.Snapshot()
 	c := &checker{
-		pools: map[string]*karpv1.NodePool{}, offered: map[string]*cluster.Pool{}, nodes: map[string]*cluster.Node{},
+		pools: map[string]*karpv1.NodePool{}, changed: map[string]bool{}, offered: map[string]*cluster.Pool{}, nodes: map[string]*cluster.Node{},
 		pending: map[cluster.PodRef]bool{}, used: Usage(snapshot), taken: map[string]res.List{}, bound: bound,
 	}
 	for _, p := range state.Pools() {
 		c.pools[p.Name] = p
 	}
 	for _, p := range pools {
-		c.offered[p.Name] = lowered(p, c.pools[p.Name])
+		newest := c.pools[p.Name]
+		c.offered[p.Name] = lowered(p, newest)
+		c.changed[p.Name] = newest != nil && p.Version != "" && p.Version != intake.PoolVersion(newest)
 	}
 	for _, n := range snapshot.Nodes {
 		c.nodes[n.Name] = n
@@ -156,6 +159,8 @@ func (c *checker) admit(node *plan.NewNode, pods []cluster.PodRef) (*launching, 
 	switch {
 	case pool == nil || offered == nil || pool.DeletionTimestamp != nil:
 		return refuse(PoolGone, "NodePool %s is gone or being deleted", node.Pool)
+	case c.changed[node.Pool]: // the claim would have requirements and taints of one template, and the hash of another
+		return refuse(PoolChanged, "NodePool %s was changed while this was decided", node.Pool)
 	case !pool.StatusConditions().IsTrue():
 		return refuse(PoolNotReady, "NodePool %s is not ready any more", node.Pool)
 	case len(node.Types) == 0:

@@ -133,8 +133,11 @@ func (r *record) reason() string {
 // NewHealth returns an empty memory.
 func NewHealth() *Health { return &Health{pools: map[types.UID]*record{}} }
 
-// Registered notes how a launch ended.
+// Registered notes how a launch ended. That an outdated one failed says nothing of the next: what was wrong may have been fixed.
 func (h *Health) Registered(claim *karpv1.NodeClaim, ok bool) {
+	if !ok && intake.Outdated(claim) {
+		return
+	}
 	for _, o := range claim.OwnerReferences {
 		if o.Kind != "NodePool" {
 			continue

@@ -35,7 +35,7 @@ func TestAPoolThatGotNoInstancesSaysSo(t *testing.T) {
 			h.Registered(none, false)
 		}
 		h.write(pool, time.Now)
-		if _, unproven := intake.Unproven(pool, nil); unproven {
+		if _, unproven := intake.Unproven(pool, nil, nil); unproven {
 			t.Error("launches are restrained")
 		}
 		if c := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy); !c.IsFalse() || c.Reason != "RequestLimitExceeded" || !strings.Contains(c.Message, "got no node") {
@@ -47,7 +47,7 @@ func TestAPoolThatGotNoInstancesSaysSo(t *testing.T) {
 		h.Registered(c, false)
 		h.write(pool, time.Now)
 	}
-	if _, unproven := intake.Unproven(pool, nil); !unproven {
+	if _, unproven := intake.Unproven(pool, nil, nil); !unproven {
 		t.Error("two instances that never became nodes restrain nothing")
 	}
 }
@@ -93,6 +93,39 @@ func TestHealthRemembersTheLastFourLaunches(t *testing.T) {
 	again.write(pool, now)
 	if got := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status; got != metav1.ConditionUnknown {
 		t.Errorf("after the pool was edited: %s, want Unknown", got)
+	}
+}
+
+// TestWhatFailedBeforeAChangeSaysNothingAfterIt: instances of a NodePool or EC2NodeClass that was fixed since run into the registration
+// timeout for minutes.
+func TestWhatFailedBeforeAChangeSaysNothingAfterIt(t *testing.T) {
+	for name, change := range map[string]func(*karpv1.NodePool){
+		"of the pool":  func(p *karpv1.NodePool) { p.Generation++ },
+		"of the class": func(p *karpv1.NodePool) { p.Status.NodeClassObservedGeneration++ },
+	} {
+		pool := &karpv1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
+		pool.Status.NodeClassObservedGeneration = 1
+		h := NewHealth()
+		h.write(pool, time.Now)
+		old := launchedClaim()
+		old.StatusConditions().SetTrueWithReason(karpv1.ConditionTypeDrifted, "NodeClassDrift", "")
+		change(pool)
+		for i, c := range []struct {
+			claim *karpv1.NodeClaim
+			ok    bool
+			want  metav1.ConditionStatus
+		}{
+			{old, false, metav1.ConditionUnknown}, {old, false, metav1.ConditionUnknown}, {old, true, metav1.ConditionTrue}, // it shows that nodes can join
+			{launchedClaim(), true, metav1.ConditionTrue}, {launchedClaim(), true, metav1.ConditionTrue},
+			{old, false, metav1.ConditionTrue}, {old, false, metav1.ConditionTrue},
+			{launchedClaim(), false, metav1.ConditionTrue}, {launchedClaim(), false, metav1.ConditionFalse},
+		} {
+			h.Registered(c.claim, c.ok)
+			h.write(pool, time.Now)
+			if got := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy).Status; got != c.want {
+				t.Errorf("a change %s: after outcome %d: %s, want %s", name, i, got, c.want)
+			}
+		}
 	}
 }
 

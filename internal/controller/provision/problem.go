@@ -144,7 +144,7 @@ func (m *Problems) pools(ctx context.Context, snapshot *cluster.Snapshot, used m
 		if pool.NotReady == "" && l.err != nil {
 			pool.NotReady = fmt.Sprintf("instance types of EC2NodeClass %q can't be read: %v", name, l.err)
 		}
-		intake.Restrain(pool, p, snapshot.Nodes)
+		intake.Restrain(pool, p, snapshot.Nodes, m.State.Claim)
 		out, of = append(out, pool), append(of, classes[name])
 	}
 	m.boundBySubnets(out, of, snapshot, replaced)

@@ -48,6 +48,7 @@ type State interface {
 	Snapshot() *cluster.Snapshot
 	Pools() []*karpv1.NodePool
 	NodeClass(name string) *awsv1.EC2NodeClass
+	Claim(name string) *karpv1.NodeClaim // nil: not known
 	Listen(func(cache.Change))
 }
 
@@ -254,8 +255,8 @@ func (c *Controller) awaitSync(ctx context.Context) bool {
 	return true
 }
 
-// again are the refusals after which to look again soon: nothing tells of what has changed.
-var again = []apply.RefusalCode{apply.WriteFailed, apply.LimitReached, apply.RoomTaken, apply.NodeGone}
+// again are the refusals after which to look again soon: nothing tells of what has changed, or pods have a place as things are now.
+var again = []apply.RefusalCode{apply.WriteFailed, apply.LimitReached, apply.RoomTaken, apply.NodeGone, apply.PoolChanged}
 
 // step decides once and returns after how long to look again if nothing happens.
 func (c *Controller) step(ctx context.Context) time.Duration {

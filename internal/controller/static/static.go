@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -189,7 +190,7 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 		c.o.Recorder.Eventf(pool, corev1.EventTypeWarning, events.ReplicasLimited, "%d nodes are missing and limits.nodes leaves room for %d: %d are there, those that are going included", missing, room, n.all)
 	}
 	missing = min(missing, room)
-	if underWay, unproven := intake.Unproven(pool, snapshot.Nodes); unproven {
+	if underWay, unproven := intake.Unproven(pool, snapshot.Nodes, c.o.State.Claim); unproven {
 		missing = min(missing, 1-min(underWay, 1))
 	}
 	if missing == 0 {
@@ -206,7 +207,8 @@ func (c *Controller) grow(ctx context.Context, pool *karpv1.NodePool, n count, m
 	for _, x := range out.Created {
 		c.o.Metrics.NodeClaimsCreated.WithLabelValues("provisioned", x.Pool, fmt.Sprint(x.Relaxed)).Inc()
 	}
-	if len(out.Created) < missing && ctx.Err() == nil {
+	changed := slices.ContainsFunc(out.Refused, func(r apply.Refusal) bool { return r.Code == apply.PoolChanged }) // the next round has the new one
+	if len(out.Created) < missing && !changed && ctx.Err() == nil {
 		at.retry = now.Add(limited)
 		at.have += len(out.Created)
 		c.stuck[pool.Name] = at

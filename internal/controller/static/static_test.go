@@ -317,6 +317,32 @@ func TestWhatCanNotBeLaunchedIsToldAndTriedAgain(t *testing.T) {
 	h.want(2, "once it is")
 }
 
+// TestAPoolThatIsMadeAnewWhileItsNodesAreChosen gets its nodes in the next round, and is not told that they can't be launched.
+func TestAPoolThatIsMadeAnewWhileItsNodesAreChosen(t *testing.T) {
+	h := newTestCluster(t, 2)
+	launcher := h.o.Launcher
+	h.o.Launcher = stocks(func(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) apply.Outcome {
+		h.pool = h.pool.DeepCopy()
+		h.pool.UID, h.pool.ResourceVersion = "another", "99"
+		h.cache.SetPool(h.pool)
+		return launcher.Stock(ctx, nodes, pools)
+	})
+	h.round()
+	h.want(0, "of the pool as it was")
+	if len(h.events.Events) != 0 {
+		t.Errorf("%q", <-h.events.Events)
+	}
+	h.o.Launcher = launcher
+	h.round()
+	h.want(2, "of the pool as it is")
+}
+
+type stocks func(context.Context, []plan.NewNode, []*cluster.Pool) apply.Outcome
+
+func (s stocks) Stock(ctx context.Context, nodes []plan.NewNode, pools []*cluster.Pool) apply.Outcome {
+	return s(ctx, nodes, pools)
+}
+
 // ended is a buyer whose leader ends while it waits for its turn.
 type ended struct{}
 

@@ -77,6 +77,9 @@ type Pool struct {
 	Subnets []Subnet `json:"subnets,omitempty"`
 	// NotReady, when set, says why the pool can't launch now; its nodes still serve.
 	NotReady string `json:"notReady,omitempty"`
+	// Version tells the NodePool and its template from what they were or will be, so that a plan is not carried out for others than
+	// it was made for; empty: not known. Nothing is decided by it, and it is not recorded.
+	Version string `json:"-"`
 }
 
 // TypeNamed is the pool's instance type of that name; nil if it has none.
@@ -92,7 +95,7 @@ func (p *Pool) TypeNamed(name string) *catalog.Type {
 // Same reports whether the pools differ in nothing. Types are the same when their pointers are, so it must not be called
 // Equal: tests that compare field by field would use it.
 func (p *Pool) Same(o *Pool) bool {
-	return p == o || p.Name == o.Name && p.Weight == o.Weight && p.NotReady == o.NotReady && p.SameTerms(o) &&
+	return p == o || p.Name == o.Name && p.Weight == o.Weight && p.NotReady == o.NotReady && p.Version == o.Version && p.SameTerms(o) &&
 		slices.Equal(p.StartupTaints, o.StartupTaints) && maps.Equal(p.Limits, o.Limits) && maps.Equal(p.Used, o.Used) &&
 		slices.Equal(p.Subnets, o.Subnets) && slices.Equal(p.Types, o.Types)
 }

@@ -44,6 +44,9 @@ func (v *view) Pools() []*karpv1.NodePool {
 // NodeClass implements provision.State.
 func (v *view) NodeClass(name string) *awsv1.EC2NodeClass { return v.classes[name] }
 
+// Claim implements provision.State: of claims nothing is known.
+func (v *view) Claim(string) *karpv1.NodeClaim { return nil }
+
 // Listen implements provision.State: nothing changes any more.
 func (v *view) Listen(func(cache.Change)) {}
 

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/sim/awssim/world"
 	"github.com/kerf-sh/kerf/internal/sim/simcluster"
 )
@@ -37,4 +40,32 @@ func TestInstancesThatNeverJoinAreTriedOneByOne(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestInstancesOfAClassThatWasFixedBlameNobody: those of the old one run into the registration timeout after the new ones have become nodes,
+// and what waited for them comes at once.
+func TestInstancesOfAClassThatWasFixedBlameNobody(t *testing.T) {
+	const nodes = 8
+	simcluster.Run(t, simcluster.Options{}, func(h *simcluster.Cluster) {
+		wrong := h.AWS.World.AddFault(world.Fault{Kind: world.FaultWrongCluster})
+		h.Apply(simcluster.Defaults)
+		deployApart(h, "web", nodes)
+		h.Pass(10 * time.Minute)
+		h.AWS.World.RemoveFault(wrong)
+		h.Apply(strings.Replace(simcluster.Defaults, "  role:", "  userData: \"#!/bin/sh\"\n  role:", 1))
+		h.Pass(10 * time.Second)
+		deployApart(h, "more", 2)
+		h.Running(3*time.Minute, "more", 2)
+		for range 12 {
+			h.Pass(30 * time.Second)
+			pool := &karpv1.NodePool{}
+			if err := h.Client.Get(h.T.Context(), client.ObjectKey{Name: "default"}, pool); err != nil {
+				h.T.Fatal(err)
+			}
+			if c := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy); !c.IsTrue() {
+				h.T.Fatalf("with two new nodes and %d old claims: %s %s %s", len(h.Claims())-2, c.Status, c.Reason, c.Message)
+			}
+		}
+		h.Running(time.Minute, "web", nodes)
+	})
 }

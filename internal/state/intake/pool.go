@@ -1,6 +1,9 @@
 package intake
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,6 +66,7 @@ func Pool(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, types []*catalog.Typ
 		Limits:        Resources(corev1.ResourceList(pool.Spec.Limits)),
 		Types:         types,
 		NotReady:      notReady(pool, class),
+		Version:       PoolVersion(pool),
 	}
 	if pool.Spec.Weight != nil {
 		out.Weight = int(*pool.Spec.Weight)
@@ -72,6 +76,17 @@ func Pool(pool *karpv1.NodePool, class *awsv1.EC2NodeClass, types []*catalog.Typ
 	}
 	out.Requirements = sortTerms(out.Requirements)
 	return out
+}
+
+// PoolVersion is another one once the NodePool's template is changed, or the NodePool is made anew under its name. Limits, weight and
+// disruption are not in it: launches are checked against the newest limits, and the others change nothing of a node.
+func PoolVersion(pool *karpv1.NodePool) string {
+	template, err := json.Marshal(&pool.Spec.Template)
+	if err != nil {
+		return "" // only strings, numbers, maps and lists: can't happen
+	}
+	sum := sha256.Sum256(template)
+	return string(pool.UID) + "/" + hex.EncodeToString(sum[:10])
 }
 
 // launchTemplate is the user's own launch template of a class: kubelets on its instances are told labels and taints that the

@@ -10,9 +10,9 @@ import (
 const awaited = "its last instances never became nodes (condition NodeRegistrationHealthy); one at a time is launched until one does"
 
 // Unproven reports whether the last instances of a pool never became nodes, and none that was launched since has, and how many are
-// under way. As long as that lasts one at a time is launched: all that pods ask for would be paid for again and again,
+// under way. claim is that of a name, nil where it is not known; one that is outdated shows nothing. As long as that lasts one at a time is launched: all that pods ask for would be paid for again and again,
 // whatever is wrong. That EC2 launched nothing, the condition's other reasons, says nothing of it.
-func Unproven(pool *karpv1.NodePool, nodes []*cluster.Node) (underWay int, unproven bool) {
+func Unproven(pool *karpv1.NodePool, nodes []*cluster.Node, claim func(name string) *karpv1.NodeClaim) (underWay int, unproven bool) {
 	failed := pool.StatusConditions().Get(karpv1.ConditionTypeNodeRegistrationHealthy)
 	if !failed.IsFalse() || failed.Reason != karpv1.ReasonRegistrationFailed {
 		return 0, false
@@ -22,16 +22,23 @@ func Unproven(pool *karpv1.NodePool, nodes []*cluster.Node) (underWay int, unpro
 		case n.Pool != pool.Name || n.Claim == "":
 		case n.Registered && n.CreatedAt.After(failed.LastTransitionTime.Time):
 			return 0, false
-		case !n.Registered && !n.Deleting:
+		case !n.Registered && !n.Deleting && !Outdated(claim(n.Claim)):
 			underWay++
 		}
 	}
 	return underWay, true
 }
 
+// Outdated reports whether a claim's instance was launched from a NodePool or EC2NodeClass as it was before a change: whether it becomes a
+// node says nothing of those that are launched now. Drifted tells, which knows also of images, subnets and security groups that
+// are others though the hashes are the same. claim may be nil.
+func Outdated(claim *karpv1.NodeClaim) bool {
+	return claim != nil && claim.StatusConditions().IsTrue(karpv1.ConditionTypeDrifted)
+}
+
 // Restrain lets one more node be launched for a pool that is unproven, none while one is under way. Its Used must be set.
-func Restrain(out *cluster.Pool, pool *karpv1.NodePool, nodes []*cluster.Node) {
-	underWay, unproven := Unproven(pool, nodes)
+func Restrain(out *cluster.Pool, pool *karpv1.NodePool, nodes []*cluster.Node, claim func(name string) *karpv1.NodeClaim) {
+	underWay, unproven := Unproven(pool, nodes, claim)
 	switch {
 	case !unproven || out.NotReady != "":
 	case underWay > 0:
