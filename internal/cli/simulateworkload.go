@@ -46,7 +46,7 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.Float64Var(&f.speed, "trace-speed", 1, "how many times as fast the trace is played")
 	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
 	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")
-	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, compressed if its name ends in .gz, and beside it the templates that its rows name, if any; nothing is simulated")
+	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, compressed if its name ends in .gz, and beside it the templates that its rows name and DaemonSets, PodDisruptionBudgets and PriorityClasses, if any; nothing is simulated")
 	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable); beside --workload: what a trace can't say, which is PodDisruptionBudgets, PriorityClasses and DaemonSets")
 }
 
