@@ -38,7 +38,7 @@ var publicKeys = map[string]*regexp.Regexp{
 	"node.kubernetes.io/windows-build": form(`10\.0\.\d{5}`),
 	"karpenter.sh/capacity-type":       form(`on-demand|spot|reserved`),
 	"eks.amazonaws.com/capacityType":   form(`(?i:on_demand|spot|capacity_block)`), "eks.amazonaws.com/compute-type": form(`ec2|fargate|auto|hybrid`),
-	"node.kubernetes.io/lifecycle": form(life),
+	"node.kubernetes.io/lifecycle": form(life), "lifecycle": form(life),
 	"karpenter.sh/registered": form(marked), "karpenter.sh/initialized": form(marked), "karpenter.sh/do-not-sync-taints": form(marked), "karpenter.sh/disrupted": form(marked),
 	"karpenter.sh/unregistered": form(marked), "nvidia.com/gpu": form(marked), "CriticalAddonsOnly": form(marked),
 	awsv1.LabelInstanceHypervisor: form(`nitro|xen`), awsv1.LabelInstanceCategory: form(`[a-z]{1,2}|hpc|inf|mac|trn`), awsv1.LabelInstanceFamily: form(family), awsv1.LabelInstanceSize: form(size),
@@ -51,11 +51,12 @@ var publicKeys = map[string]*regexp.Regexp{
 }
 
 // lifecycleKeys are keys of others whose values mean spot where the word is in them, whatever else is.
-var lifecycleKeys = []string{"node.kubernetes.io/lifecycle"}
+var lifecycleKeys = []string{"node.kubernetes.io/lifecycle", "lifecycle"}
 
 // keptKeys are keys that have a meaning, with values that name something.
 var keptKeys = []string{
 	"metadata.name", "kubernetes.io/hostname", "kubernetes.io/metadata.name", "karpenter.sh/nodepool", awsv1.LabelNodeClass, "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
+	"kops.k8s.io/instancegroup", "eks.amazonaws.com/fargate-profile", "app.kubernetes.io/name",
 	awsv1.LabelInstanceEncryptionInTransitSupported, awsv1.LabelInstanceCapabilityFlex, awsv1.LabelCapacityReservationID, awsv1.LabelCapacityReservationInterruptible, awsv1.LabelPlacementGroupID,
 	// Source: Kubernetes reference, Well-Known Labels, Annotations and Taints.
 	"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure",
@@ -67,6 +68,7 @@ var keptKeys = []string{
 // publicNames are names that every cluster has, or that have a meaning.
 var publicNames = []string{
 	"default", "kube-system", "kube-public", "kube-node-lease", "system-cluster-critical", "system-node-critical", "default-scheduler", "kubernetes.io/no-provisioner",
+	"cluster-autoscaler", "aws-cluster-autoscaler", // by which an audit finds what launches nodes
 }
 
 // Forms of other texts.
