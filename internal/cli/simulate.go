@@ -149,7 +149,7 @@ func (f *simulateFlags) run(ctx context.Context, c *cobra.Command) error {
 		}
 	}
 	if f.workload.out != "" {
-		return f.workload.write(specs[0].Workload, notices(c))
+		return f.writeWorkload(specs[0], notices(c))
 	}
 	bar := newProgress(c, specs)
 	abandon, stop := interruptAfter(ctx)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -39,17 +40,19 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,%@+-]+$`)
 
 // again is the command that plays one seed again and writes its page.
 func (f *simulateFlags) again(seed uint64) string {
+	return f.command([]string{"seed", "seeds"}, fmt.Sprintf("--seed %d --html simulate.html", seed))
+}
+
+// command is the command with the flags that were given, but for some and those of the report, and with more words behind.
+func (f *simulateFlags) command(without []string, more ...string) string {
 	words := []string{"kerf simulate"}
-	quoted := func(text string) string {
-		if plainWord.MatchString(text) {
-			return text
-		}
-		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
 	if f.workload.given != nil {
 		f.workload.given.Flags().Visit(func(x *pflag.Flag) {
 			switch x.Name {
-			case "seed", "seeds", "assert", "output", "output-file", "html", "events", "parallel", "color", "quiet":
+			case "assert", "output", "output-file", "html", "events", "parallel", "color", "quiet":
+				return
+			}
+			if slices.Contains(without, x.Name) {
 				return
 			}
 			if x.Value.Type() == "bool" {
@@ -64,12 +67,20 @@ func (f *simulateFlags) again(seed uint64) string {
 				}
 			}
 			for _, v := range values {
-				words = append(words, "--"+x.Name+" "+quoted(v))
+				words = append(words, "--"+x.Name+" "+shellWord(v))
 			}
 		})
 	}
 	for _, c := range f.configuration {
-		words = append(words, quoted(c))
+		words = append(words, shellWord(c))
 	}
-	return strings.Join(append(words, fmt.Sprintf("--seed %d --html simulate.html", seed)), " ")
+	return strings.Join(append(words, more...), " ")
+}
+
+// shellWord is a text as a shell takes it.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

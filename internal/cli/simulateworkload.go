@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,7 +46,7 @@ func (f *workloadFlags) register(c *cobra.Command) {
 	p.Float64Var(&f.speed, "trace-speed", 1, "how many times as fast the trace is played")
 	p.StringVar(&f.snapshot, "snapshot", "", "snapshot of a cluster (kerf audit --snapshot, or kubectl get -o json)")
 	p.StringArrayVar(&f.history, "from-history", nil, "file or folder with what a cluster has of its past: events, dumps of pods, series, audit logs (repeatable; docs/backtest.md)")
-	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, and beside it the templates that its rows name, if any; nothing is simulated")
+	p.StringVar(&f.out, "workload-out", "", "write the workload to this file as a trace, compressed if its name ends in .gz, and beside it the templates that its rows name and DaemonSets, PodDisruptionBudgets and PriorityClasses, if any; nothing is simulated")
 	p.StringArrayVar(&f.manifests, "manifests", nil, "file or folder with Deployments, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets (repeatable); beside --workload: what a trace can't say, which is PodDisruptionBudgets, PriorityClasses and DaemonSets")
 }
 
@@ -235,30 +233,4 @@ func (f *workloadFlags) region() string {
 		}
 	}
 	return ""
-}
-
-// write writes the workload as a trace, and beside it the templates that the trace names, if it names any.
-func (f *workloadFlags) write(w *workload.Workload, progress io.Writer) error {
-	var trace, templates bytes.Buffer
-	if err := errors.Join(w.Write(&trace), w.WriteTemplates(&templates)); err != nil {
-		return fmt.Errorf("writing the workload: %w", err)
-	}
-	if err := writeWhole(f.out, trace.Bytes()); err != nil {
-		return err
-	}
-	beside := "" // a trace has none of their budgets
-	for _, path := range f.manifests {
-		beside += " --manifests " + path
-	}
-	named := len(w.Named())
-	if named == 0 {
-		fmt.Fprintf(progress, "wrote %s: %s, whose columns say all of their pods, so there is no file of templates; play it with kerf simulate --workload %[1]s%[3]s\n", f.out, counted(len(w.Steps), "row"), beside)
-		return nil
-	}
-	templatesFile := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".templates.json"
-	if err := writeWhole(templatesFile, templates.Bytes()); err != nil {
-		return err
-	}
-	fmt.Fprintf(progress, "wrote %s: %s, and %s: %s; play them with kerf simulate --workload %[1]s --templates %[3]s%[5]s\n", f.out, counted(len(w.Steps), "row"), templatesFile, counted(named, "template"), beside)
-	return nil
 }

@@ -44,6 +44,9 @@ func ParseStart(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q: want a weekday, a time of day from 00:00 to 23:59, or both, as in Tue, 09:00 or \"Tue 09:00\"", text)
 }
 
+// StartText is a moment of the week, to the minute, as ParseStart reads it: "Tue 09:00".
+func StartText(start time.Duration) string { return monday.Add(start).Format("Mon 15:04") }
+
 // StartAt is the moment of the week of a time, to the minute; Monday 00:00 of no time.
 func StartAt(t time.Time) time.Duration {
 	if t.IsZero() {

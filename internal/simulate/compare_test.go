@@ -261,6 +261,11 @@ func TestStartsAndHours(t *testing.T) {
 			t.Errorf("%s is %s, want %s (%v)", text, got, want, err)
 		}
 	}
+	for _, start := range []time.Duration{0, 33*hour + 30*time.Minute, 168*hour - time.Minute} {
+		if got, err := ParseStart(StartText(start)); err != nil || got != start {
+			t.Errorf("%s is written as %s, which is %s (%v)", start, StartText(start), got, err)
+		}
+	}
 	for _, text := range []string{"", "9", "24:00", "Xyz 09:00", "T 09:00", "Tue 9:5", "Tue 09:00 UTC"} {
 		if got, err := ParseStart(text); err == nil || !strings.Contains(err.Error(), `as in Tue, 09:00 or "Tue 09:00"`) {
 			t.Errorf("%q: %s %v", text, got, err)

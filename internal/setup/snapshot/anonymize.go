@@ -29,8 +29,11 @@ func (s *Snapshot) Anonymize() *Snapshot {
 
 func (s *Snapshot) anonymize(secret []byte) *Snapshot {
 	a := &anonymizer{secret: secret, known: map[string]string{}}
-	out := &Snapshot{Kerf: s.Kerf, TakenAt: s.TakenAt, TimeOf: s.TimeOf, FromKubectl: s.FromKubectl, KubernetesVersion: s.KubernetesVersion, Region: s.Region, Anonymized: true}
+	out := &Snapshot{Kerf: s.Kerf, TakenAt: s.TakenAt, TimeOf: only(form("the file|reading it"), s.TimeOf), FromKubectl: s.FromKubectl, KubernetesVersion: versions.FindString(s.KubernetesVersion), Region: a.formed(regions, s.Region), Anonymized: true}
 	for _, g := range s.Gaps {
+		if !slices.ContainsFunc(kinds, func(k kind) bool { return k.resource == g.Kind }) {
+			continue
+		}
 		why := g.Why
 		if !g.Versions && g.Why != "you may not list them" && g.Why != "the cluster does not have them" && g.Why != "the file has none" {
 			why = "could not be listed" // the message of a server may name anything
@@ -96,9 +99,6 @@ func (a *anonymizer) hash(name string) string {
 	return h
 }
 
-// publicNames are names that every cluster has, or that have a meaning.
-var publicNames = []string{"default", "kube-system", "kube-public", "kube-node-lease", "system-cluster-critical", "system-node-critical", "default-scheduler", "kubernetes.io/no-provisioner"}
-
 // name is the name of an object.
 func (a *anonymizer) name(name string) string {
 	if slices.Contains(publicNames, name) {
@@ -107,44 +107,22 @@ func (a *anonymizer) name(name string) string {
 	return a.hash(name)
 }
 
-// publicKeys are label and taint keys whose values name nothing of the user's.
-var publicKeys = []string{
-	"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "topology.k8s.aws/zone-id", "topology.ebs.csi.aws.com/zone",
-	"failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-	"node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type", "kubernetes.io/arch", "kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/os",
-	"karpenter.sh/capacity-type", "karpenter.sh/registered", "karpenter.sh/initialized", "karpenter.sh/do-not-sync-taints",
-	"eks.amazonaws.com/capacityType", "eks.amazonaws.com/compute-type", "node.kubernetes.io/lifecycle", "nvidia.com/gpu", "CriticalAddonsOnly",
-	"karpenter.sh/disrupted", "karpenter.sh/unregistered",
-}
-
-// publicPrefixes begin keys whose values name nothing of the user's.
-var publicPrefixes = []string{"karpenter.k8s.aws/instance-"}
-
-// keptKeys are keys that have a meaning, with values that name something.
-var keptKeys = []string{
-	"metadata.name", "kubernetes.io/hostname", "kubernetes.io/metadata.name", "karpenter.sh/nodepool", "karpenter.k8s.aws/ec2nodeclass", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
-	// Source: Kubernetes reference, Well-Known Labels, Annotations and Taints.
-	"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable", "node.kubernetes.io/memory-pressure", "node.kubernetes.io/disk-pressure",
-	"node.kubernetes.io/pid-pressure", "node.kubernetes.io/network-unavailable", "node.kubernetes.io/out-of-service", "node.kubernetes.io/exclude-from-external-load-balancers", "node.kubernetes.io/windows-build",
-	"node.cloudprovider.kubernetes.io/uninitialized", "node.cloudprovider.kubernetes.io/shutdown",
-	"pod-template-hash", "controller-revision-hash", "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "job-name", "batch.kubernetes.io/job-name",
-}
-
-func isPublic(key string) bool {
-	return slices.Contains(publicKeys, key) || slices.ContainsFunc(publicPrefixes, func(p string) bool { return strings.HasPrefix(key, p) })
-}
-
 func (a *anonymizer) key(key string) string {
-	if key == "" || isPublic(key) || slices.Contains(keptKeys, key) {
+	if key == "" || isKey(key) {
 		return key
 	}
 	return a.hash(key)
 }
 
-// value is the value of a label or taint. Values that are the name of an object have the hash of that name.
+// value is the value of a label or taint. Values that are the name of an object have the hash of that name. One that means spot by its
+// word still does, and is another than one that is not the same.
 func (a *anonymizer) value(key, value string) string {
-	if isPublic(key) || value == "true" || value == "false" {
+	f := publicKeys[key]
+	switch {
+	case value == "true" || value == "false" || f != nil && f.MatchString(value):
 		return value
+	case slices.Contains(lifecycleKeys, key) && strings.Contains(strings.ToLower(value), "spot"):
+		return "spot-" + a.hash(value)
 	}
 	return a.name(value)
 }
@@ -160,10 +138,15 @@ func (a *anonymizer) labels(in map[string]string) map[string]string {
 	return out
 }
 
-func (a *anonymizer) values(key string, in []string) []string {
+// values are those of a requirement: numbers with the operators that compare.
+func (a *anonymizer) values(key, operator string, list []string) []string {
+	compares := slices.Contains([]string{"Gt", "Gte", "Lt", "Lte"}, operator)
 	var out []string
-	for _, v := range in {
-		out = append(out, a.value(key, v))
+	for _, v := range list {
+		if !compares || !numbers.MatchString(v) {
+			v = a.value(key, v)
+		}
+		out = append(out, v)
 	}
 	return out
 }
@@ -174,7 +157,7 @@ func (a *anonymizer) selector(in *metav1.LabelSelector) *metav1.LabelSelector {
 	}
 	out := &metav1.LabelSelector{MatchLabels: a.labels(in.MatchLabels)}
 	for _, e := range in.MatchExpressions {
-		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: a.key(e.Key), Operator: e.Operator, Values: a.values(e.Key, e.Values)})
+		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{Key: a.key(e.Key), Operator: e.Operator, Values: a.values(e.Key, string(e.Operator), e.Values)})
 	}
 	return out
 }
@@ -223,9 +206,6 @@ func plain(v string) bool {
 	return v == "true" || v == "false" || len(v) <= 12 && strings.Trim(v, "-0123456789hms") == ""
 }
 
-// publicOwners are the API groups whose kinds say nothing about the user.
-var publicOwners = []string{"v1", "apps/v1", "batch/v1", "karpenter.sh/v1"}
-
 func (a *anonymizer) apiVersion(v string) string {
 	if slices.Contains(publicOwners, v) {
 		return v
@@ -234,7 +214,7 @@ func (a *anonymizer) apiVersion(v string) string {
 }
 
 func (a *anonymizer) ownerKind(apiVersion, kind string) string {
-	if slices.Contains(publicOwners, apiVersion) {
+	if slices.Contains(publicOwners, apiVersion) && slices.Contains(ownerKinds, kind) {
 		return kind
 	}
 	return a.hash(kind)

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,23 +23,34 @@ func (a *anonymizer) node(in *corev1.Node) *corev1.Node {
 	out := &corev1.Node{ObjectMeta: a.meta(in)}
 	out.Spec = corev1.NodeSpec{ProviderID: a.providerID(in.Spec.ProviderID), Taints: a.taints(in.Spec.Taints), Unschedulable: in.Spec.Unschedulable}
 	out.Status = corev1.NodeStatus{Capacity: a.amounts(in.Status.Capacity), Allocatable: a.amounts(in.Status.Allocatable)}
-	out.Status.NodeInfo = corev1.NodeSystemInfo{Architecture: in.Status.NodeInfo.Architecture, OperatingSystem: in.Status.NodeInfo.OperatingSystem, KubeletVersion: in.Status.NodeInfo.KubeletVersion}
+	out.Status.NodeInfo = a.nodeInfo(&in.Status.NodeInfo)
 	for _, c := range in.Status.Conditions {
-		if strings.ContainsAny(string(c.Type), "./") {
-			continue
+		if nodeConditions.MatchString(string(c.Type)) {
+			out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: state(c.Status), LastTransitionTime: c.LastTransitionTime})
 		}
-		out.Status.Conditions = append(out.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
 	return out
+}
+
+func (a *anonymizer) nodeInfo(of *corev1.NodeSystemInfo) corev1.NodeSystemInfo {
+	return corev1.NodeSystemInfo{Architecture: a.formed(architectures, of.Architecture), OperatingSystem: a.formed(systems, of.OperatingSystem), KubeletVersion: versions.FindString(of.KubeletVersion)}
+}
+
+// state is that of a condition.
+func state[T ~string](of T) T {
+	if of == "" {
+		return ""
+	}
+	return cmp.Or(only(states, of), T(corev1.ConditionUnknown))
 }
 
 // providerID keeps the zone of an instance of EC2, and hashes the rest.
 func (a *anonymizer) providerID(id string) string {
 	rest, ok := strings.CutPrefix(id, "aws:///")
 	zone, instance, found := strings.Cut(rest, "/")
-	if !ok || !found || strings.Contains(instance, "/") {
+	if !ok || !found || !zones.MatchString(zone) || strings.Contains(instance, "/") {
 		scheme, _, found := strings.Cut(id, "://")
-		if !found {
+		if !found || !schemes.MatchString(scheme) {
 			return a.hash(id)
 		}
 		return scheme + "://" + a.hash(id)
@@ -54,17 +66,13 @@ func (a *anonymizer) taints(in []corev1.Taint) []corev1.Taint {
 	return out
 }
 
-// publicResources are the domains of resources that makers of devices name.
-var publicResources = []string{"nvidia.com/", "amd.com/", "aws.amazon.com/", "vpc.amazonaws.com/", "habana.ai/", "attachable-volumes-"}
-
 func (a *anonymizer) amounts(in corev1.ResourceList) corev1.ResourceList {
 	if in == nil {
 		return nil
 	}
 	out := corev1.ResourceList{}
 	for name, q := range in {
-		public := !strings.Contains(string(name), "/") || slices.ContainsFunc(publicResources, func(p string) bool { return strings.HasPrefix(string(name), p) })
-		if !public {
+		if !resources.MatchString(string(name)) {
 			name = corev1.ResourceName("example.com/" + a.hash(string(name)))
 		}
 		out[name] = q
@@ -80,8 +88,8 @@ func (a *anonymizer) pod(in *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{ObjectMeta: a.meta(in), Spec: a.podSpec(&in.Spec)}
 	out.Status = corev1.PodStatus{Phase: in.Status.Phase, NominatedNodeName: a.name(in.Status.NominatedNodeName), StartTime: in.Status.StartTime, QOSClass: in.Status.QOSClass}
 	for _, c := range in.Status.Conditions {
-		if !strings.Contains(string(c.Type), "/") {
-			out.Status.Conditions = append(out.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: publicReason(c.Reason), LastTransitionTime: c.LastTransitionTime})
+		if podConditions.MatchString(string(c.Type)) {
+			out.Status.Conditions = append(out.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: state(c.Status), Reason: publicReason(c.Reason), LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	out.Status.ContainerStatuses, out.Status.InitContainerStatuses = a.statuses(in.Status.ContainerStatuses), a.statuses(in.Status.InitContainerStatuses)
@@ -138,7 +146,7 @@ func (a *anonymizer) podSpec(in *corev1.PodSpec) corev1.PodSpec {
 			spec := a.claimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec)
 			one.Ephemeral = &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: spec}}
 		case v.EmptyDir != nil:
-			one.EmptyDir = &corev1.EmptyDirVolumeSource{Medium: v.EmptyDir.Medium, SizeLimit: v.EmptyDir.SizeLimit}
+			one.EmptyDir = &corev1.EmptyDirVolumeSource{Medium: only(mediums, v.EmptyDir.Medium), SizeLimit: v.EmptyDir.SizeLimit}
 		default:
 			continue
 		}
@@ -211,11 +219,7 @@ func (a *anonymizer) nodeTerm(in *corev1.NodeSelectorTerm) corev1.NodeSelectorTe
 func (a *anonymizer) nodeRequirements(in []corev1.NodeSelectorRequirement) []corev1.NodeSelectorRequirement {
 	var out []corev1.NodeSelectorRequirement
 	for _, r := range in {
-		one := corev1.NodeSelectorRequirement{Key: a.key(r.Key), Operator: r.Operator, Values: a.values(r.Key, r.Values)}
-		if r.Operator == corev1.NodeSelectorOpGt || r.Operator == corev1.NodeSelectorOpLt {
-			one.Values = r.Values // numbers
-		}
-		out = append(out, one)
+		out = append(out, corev1.NodeSelectorRequirement{Key: a.key(r.Key), Operator: r.Operator, Values: a.values(r.Key, string(r.Operator), r.Values)})
 	}
 	return out
 }
@@ -279,15 +283,15 @@ func (a *anonymizer) job(in *batchv1.Job) *batchv1.Job {
 	}
 }
 
-func (a *anonymizer) cronJob(in *batchv1.CronJob) *batchv1.CronJob {
-	out := &batchv1.CronJob{ObjectMeta: a.meta(in), Spec: batchv1.CronJobSpec{Schedule: in.Spec.Schedule, Suspend: in.Spec.Suspend, ConcurrencyPolicy: in.Spec.ConcurrencyPolicy}}
-	out.Spec.JobTemplate.Spec.Template = a.template(&in.Spec.JobTemplate.Spec.Template)
+func (a *anonymizer) cronJob(of *batchv1.CronJob) *batchv1.CronJob {
+	out := &batchv1.CronJob{ObjectMeta: a.meta(of), Spec: batchv1.CronJobSpec{Schedule: only(schedules, of.Spec.Schedule), Suspend: of.Spec.Suspend, ConcurrencyPolicy: of.Spec.ConcurrencyPolicy}}
+	out.Spec.JobTemplate.Spec.Template = a.template(&of.Spec.JobTemplate.Spec.Template)
 	return out
 }
 
 func (a *anonymizer) budget(in *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
 	out := &policyv1.PodDisruptionBudget{ObjectMeta: a.meta(in)}
-	out.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: in.Spec.MinAvailable, MaxUnavailable: in.Spec.MaxUnavailable, Selector: a.selector(in.Spec.Selector), UnhealthyPodEvictionPolicy: in.Spec.UnhealthyPodEvictionPolicy}
+	out.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: share(in.Spec.MinAvailable), MaxUnavailable: share(in.Spec.MaxUnavailable), Selector: a.selector(in.Spec.Selector), UnhealthyPodEvictionPolicy: in.Spec.UnhealthyPodEvictionPolicy}
 	s := in.Status
 	out.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: s.ObservedGeneration, DisruptionsAllowed: s.DisruptionsAllowed, CurrentHealthy: s.CurrentHealthy, DesiredHealthy: s.DesiredHealthy, ExpectedPods: s.ExpectedPods}
 	return out
@@ -310,10 +314,7 @@ func (a *anonymizer) volume(in *corev1.PersistentVolume) *corev1.PersistentVolum
 
 // driver keeps the names of AWS's drivers, which have limits of their own.
 func driver(a *anonymizer, name string) string {
-	if strings.HasSuffix(name, ".csi.aws.com") || strings.HasPrefix(name, "kubernetes.io/") {
-		return name
-	}
-	return a.hash(name)
+	return a.formed(drivers, name)
 }
 
 func (a *anonymizer) claimSpec(in *corev1.PersistentVolumeClaimSpec) corev1.PersistentVolumeClaimSpec {
@@ -333,7 +334,7 @@ func (a *anonymizer) storageClass(in *storagev1.StorageClass) *storagev1.Storage
 	for _, t := range in.AllowedTopologies {
 		var one corev1.TopologySelectorTerm
 		for _, e := range t.MatchLabelExpressions {
-			one.MatchLabelExpressions = append(one.MatchLabelExpressions, corev1.TopologySelectorLabelRequirement{Key: a.key(e.Key), Values: a.values(e.Key, e.Values)})
+			one.MatchLabelExpressions = append(one.MatchLabelExpressions, corev1.TopologySelectorLabelRequirement{Key: a.key(e.Key), Values: a.values(e.Key, "", e.Values)})
 		}
 		out.AllowedTopologies = append(out.AllowedTopologies, one)
 	}
@@ -368,7 +369,7 @@ func (a *anonymizer) poolRequirements(in []karpv1.NodeSelectorRequirementWithMin
 	var out []karpv1.NodeSelectorRequirementWithMinValues
 	for _, r := range in {
 		one := r
-		one.Key, one.Values = a.key(r.Key), a.values(r.Key, r.Values)
+		one.Key, one.Values = a.key(r.Key), a.values(r.Key, string(r.Operator), r.Values)
 		out = append(out, one)
 	}
 	return out
@@ -379,24 +380,27 @@ func (a *anonymizer) classRef(in *karpv1.NodeClassReference) *karpv1.NodeClassRe
 		return nil
 	}
 	out := *in
-	if in.Group != awsv1.Group {
+	if in.Group != awsv1.Group || in.Kind != "EC2NodeClass" {
 		out.Group, out.Kind = a.hash(in.Group), a.hash(in.Kind)
 	}
 	out.Name = a.name(in.Name)
 	return &out
 }
 
-func conditions(in []status.Condition) []status.Condition {
+func conditions(list []status.Condition) []status.Condition {
 	var out []status.Condition
-	for _, c := range in {
-		out = append(out, status.Condition{Type: c.Type, Status: c.Status, ObservedGeneration: c.ObservedGeneration, LastTransitionTime: c.LastTransitionTime})
+	for _, c := range list {
+		if !objectConditions.MatchString(c.Type) {
+			continue
+		}
+		out = append(out, status.Condition{Type: c.Type, Status: state(c.Status), ObservedGeneration: c.ObservedGeneration, LastTransitionTime: c.LastTransitionTime})
 	}
 	return out
 }
 
 func (a *anonymizer) nodePool(in *karpv1.NodePool) *karpv1.NodePool {
 	out := &karpv1.NodePool{ObjectMeta: a.meta(in)}
-	out.Spec.Weight, out.Spec.Replicas, out.Spec.Disruption = in.Spec.Weight, in.Spec.Replicas, in.Spec.Disruption
+	out.Spec.Weight, out.Spec.Replicas, out.Spec.Disruption = in.Spec.Weight, in.Spec.Replicas, disruption(in.Spec.Disruption)
 	out.Spec.Limits = karpv1.Limits(a.amounts(corev1.ResourceList(in.Spec.Limits)))
 	from, to := &in.Spec.Template, &out.Spec.Template
 	to.Labels = a.labels(from.Labels)
@@ -404,6 +408,16 @@ func (a *anonymizer) nodePool(in *karpv1.NodePool) *karpv1.NodePool {
 	to.Spec.NodeClassRef, to.Spec.TerminationGracePeriod, to.Spec.ExpireAfter = a.classRef(from.Spec.NodeClassRef), from.Spec.TerminationGracePeriod, from.Spec.ExpireAfter
 	out.Status.Conditions = conditions(in.Status.Conditions)
 	return out
+}
+
+// disruption leaves out what budgets can't say.
+func disruption(of karpv1.Disruption) karpv1.Disruption {
+	of.Budgets = slices.Clone(of.Budgets)
+	for i := range of.Budgets {
+		b := &of.Budgets[i]
+		b.Nodes, b.Schedule = only(numbers, b.Nodes), onlyPointer(schedules, b.Schedule)
+	}
+	return of
 }
 
 func (a *anonymizer) nodeClaim(in *karpv1.NodeClaim) *karpv1.NodeClaim {
@@ -417,47 +431,52 @@ func (a *anonymizer) nodeClaim(in *karpv1.NodeClaim) *karpv1.NodeClaim {
 	return out
 }
 
-func (a *anonymizer) nodeOverlay(in *v1alpha1.NodeOverlay) *v1alpha1.NodeOverlay {
-	out := &v1alpha1.NodeOverlay{ObjectMeta: a.meta(in)}
-	for _, r := range in.Spec.Requirements {
-		one := v1alpha1.NodeSelectorRequirement{Key: a.key(r.Key), Operator: r.Operator, Values: a.values(r.Key, r.Values)}
-		if r.Operator != corev1.NodeSelectorOpIn && r.Operator != corev1.NodeSelectorOpNotIn {
-			one.Values = r.Values // numbers
-		}
-		out.Spec.Requirements = append(out.Spec.Requirements, one)
+func (a *anonymizer) nodeOverlay(of *v1alpha1.NodeOverlay) *v1alpha1.NodeOverlay {
+	out := &v1alpha1.NodeOverlay{ObjectMeta: a.meta(of)}
+	for _, r := range of.Spec.Requirements {
+		out.Spec.Requirements = append(out.Spec.Requirements, v1alpha1.NodeSelectorRequirement{Key: a.key(r.Key), Operator: r.Operator, Values: a.values(r.Key, string(r.Operator), r.Values)})
 	}
-	out.Spec.Price, out.Spec.PriceAdjustment, out.Spec.Capacity, out.Spec.Weight = in.Spec.Price, in.Spec.PriceAdjustment, a.amounts(in.Spec.Capacity), in.Spec.Weight
-	out.Status.Conditions = conditions(in.Status.Conditions)
+	out.Spec.Price, out.Spec.PriceAdjustment, out.Spec.Capacity, out.Spec.Weight = onlyPointer(numbers, of.Spec.Price), onlyPointer(numbers, of.Spec.PriceAdjustment), a.amounts(of.Spec.Capacity), of.Spec.Weight
+	out.Status.Conditions = conditions(of.Status.Conditions)
 	return out
 }
 
-func (a *anonymizer) nodeClass(in *awsv1.EC2NodeClass) *awsv1.EC2NodeClass {
-	out := &awsv1.EC2NodeClass{ObjectMeta: a.meta(in)}
-	from, to := &in.Spec, &out.Spec
-	to.AMIFamily, to.IPPrefixCount, to.Kubelet, to.InstanceStorePolicy, to.CPUOptions, to.EnclaveOptions, to.ConnectionTracking = from.AMIFamily, from.IPPrefixCount, from.Kubelet, from.InstanceStorePolicy, from.CPUOptions, from.EnclaveOptions, from.ConnectionTracking
+func (a *anonymizer) nodeClass(of *awsv1.EC2NodeClass) *awsv1.EC2NodeClass {
+	out := &awsv1.EC2NodeClass{ObjectMeta: a.meta(of)}
+	from, to := &of.Spec, &out.Spec
+	to.AMIFamily, to.IPPrefixCount, to.InstanceStorePolicy = onlyPointer(families, from.AMIFamily), from.IPPrefixCount, from.InstanceStorePolicy
+	to.EnclaveOptions, to.ConnectionTracking = from.EnclaveOptions, from.ConnectionTracking
+	if from.CPUOptions != nil {
+		to.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: onlyPointer(switches, from.CPUOptions.NestedVirtualization)}
+	}
 	for _, t := range from.AMISelectorTerms {
-		if strings.Contains(t.Alias, "@") { // says the family, and whether it is pinned
+		if aliases.MatchString(t.Alias) { // says the family, and whether it is pinned
 			to.AMISelectorTerms = append(to.AMISelectorTerms, awsv1.AMISelectorTerm{Alias: t.Alias})
 		}
 	}
 	if from.Kubelet != nil {
 		k := *from.Kubelet
-		k.ClusterDNS = nil
+		k.ClusterDNS, k.Others = nil, nil
+		k.SystemReserved, k.KubeReserved = amountsOf(k.SystemReserved), amountsOf(k.KubeReserved)
+		k.EvictionHard, k.EvictionSoft, k.EvictionSoftGracePeriod = amountsOf(k.EvictionHard), amountsOf(k.EvictionSoft), amountsOf(k.EvictionSoftGracePeriod)
 		to.Kubelet = &k
 	}
 	for _, m := range from.BlockDeviceMappings {
-		one := awsv1.BlockDeviceMapping{DeviceName: m.DeviceName, RootVolume: m.RootVolume}
+		one := awsv1.BlockDeviceMapping{RootVolume: m.RootVolume}
+		if m.DeviceName != nil {
+			one.DeviceName = new(a.formed(devices, *m.DeviceName))
+		}
 		if m.EBS != nil {
-			one.EBS = &awsv1.BlockDevice{VolumeSize: m.EBS.VolumeSize, VolumeType: m.EBS.VolumeType}
+			one.EBS = &awsv1.BlockDevice{VolumeSize: m.EBS.VolumeSize, VolumeType: onlyPointer(volumeTypes, m.EBS.VolumeType)}
 		}
 		to.BlockDeviceMappings = append(to.BlockDeviceMappings, one)
 	}
-	for _, s := range in.Status.Subnets {
-		out.Status.Subnets = append(out.Status.Subnets, awsv1.Subnet{ID: a.hash(s.ID), Zone: s.Zone, ZoneID: s.ZoneID})
+	for _, s := range of.Status.Subnets {
+		out.Status.Subnets = append(out.Status.Subnets, awsv1.Subnet{ID: a.hash(s.ID), Zone: a.formed(zones, s.Zone), ZoneID: a.formed(zoneIDs, s.ZoneID)})
 	}
-	for _, i := range in.Status.AMIs {
+	for _, i := range of.Status.AMIs {
 		out.Status.AMIs = append(out.Status.AMIs, awsv1.AMI{ID: a.hash(i.ID), Deprecated: i.Deprecated, Requirements: a.nodeRequirements(i.Requirements)})
 	}
-	out.Status.Conditions = conditions(in.Status.Conditions)
+	out.Status.Conditions = conditions(of.Status.Conditions)
 	return out
 }

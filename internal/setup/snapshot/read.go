@@ -19,9 +19,15 @@ import (
 
 // Read reads what ReadFile does.
 func Read(r io.Reader) (*Snapshot, error) {
+	s, _, err := read(r)
+	return s, err
+}
+
+// read also says whether the time is that of reading, for what was read has none.
+func read(r io.Reader) (s *Snapshot, timeless bool, err error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(data))
@@ -29,7 +35,7 @@ func Read(r io.Reader) (*Snapshot, error) {
 			data, err = io.ReadAll(z)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the file is damaged: %w", err)
+			return nil, false, fmt.Errorf("the file is damaged: %w", err)
 		}
 	}
 	in := &reader{s: &Snapshot{}, skipped: map[string]map[string]int{}}
@@ -46,10 +52,11 @@ func Read(r io.Reader) (*Snapshot, error) {
 			err = fmt.Errorf("not JSON of a snapshot or of kubectl get -o json: %w", err)
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return in.done(), nil
+	timeless = in.s.TakenAt.IsZero()
+	return in.done(), timeless, nil
 }
 
 // utf8Of is a text without a byte order mark: PowerShell writes one, and UTF-16 in its older versions.

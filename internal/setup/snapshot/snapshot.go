@@ -183,11 +183,11 @@ func ReadFile(name string) (*Snapshot, error) {
 		return nil, fmt.Errorf("reading the snapshot %s: %w", name, err)
 	}
 	defer f.Close()
-	s, err := Read(f)
+	s, timeless, err := read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if s.TimeOf != "" && s.FromKubectl {
+	if timeless && s.FromKubectl {
 		if info, err := f.Stat(); err == nil {
 			s.TakenAt, s.TimeOf = info.ModTime().UTC().Truncate(time.Second), "the file"
 		}

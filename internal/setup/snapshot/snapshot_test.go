@@ -284,3 +284,34 @@ func TestWhatIsInSeveralListsCountsOnce(t *testing.T) {
 		t.Errorf("%d pods and %d nodes, want 2 and 1", len(s.Pods), len(s.Nodes))
 	}
 }
+
+// What a file says of its time holds wherever it is copied to. One of kubectl says nothing, and has the file's.
+func TestTheTimeOfAKubectlFileIsKeptInItsSnapshot(t *testing.T) {
+	read := func(name string, data []byte, changed time.Time) *snapshot.Snapshot {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, changed, changed); err != nil {
+			t.Fatal(err)
+		}
+		s, err := snapshot.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}]}`
+	s := read("kubectl.json", []byte(list), taken)
+	if !s.TakenAt.Equal(taken) || s.TimeOf != "the file" {
+		t.Fatalf("of kubectl: %s, the time of %q", s.TakenAt, s.TimeOf)
+	}
+	for _, of := range []string{"the file", "reading it"} { // the latter is of standard input
+		s.TimeOf = of
+		again := read("x.json.gz", encoded(t, s, "x.json.gz"), taken.Add(90*24*time.Hour))
+		if !again.TakenAt.Equal(taken) || again.TimeOf != of || !again.FromKubectl {
+			t.Errorf("written and read again: %s, the time of %q, want %s and %q", again.TakenAt, again.TimeOf, taken, of)
+		}
+	}
+}

@@ -43,16 +43,7 @@ func (w *Workload) AddManifests(source string, files map[string][]byte) error {
 // checkBudgets refuses PodDisruptionBudgets that are invalid, or select neither pods of the workload nor any that the files have
 // besides. Where an operator may make pods of other objects of the namespace it is noted only. from says in words where pods have their labels from, and fix how they get others.
 func (w *Workload) checkBudgets(source string, all *objects, from, fix string) error {
-	pods := all.labels
-	for i := range w.Steps {
-		s := &w.Steps[i]
-		in, name := Split(s.Workload)
-		p := podLabels{namespace: in, workload: name}
-		if s.Replicas > 0 {
-			p.set = w.PodLabels(s.Template, name)
-		}
-		pods = append(pods, p)
-	}
+	pods := w.podLabels(all.labels)
 	var wrong []string
 	for _, b := range all.Budgets {
 		if why := invalid(b); why != "" {
@@ -67,6 +58,20 @@ func (w *Workload) checkBudgets(source string, all *objects, from, fix string) e
 		return &Error{File: source, Text: strings.Join(wrong, "; ")}
 	}
 	return nil
+}
+
+// podLabels adds the labels of the workload's pods to those of others.
+func (w *Workload) podLabels(pods []podLabels) []podLabels {
+	for i := range w.Steps {
+		s := &w.Steps[i]
+		in, name := Split(s.Workload)
+		p := podLabels{namespace: in, workload: name}
+		if s.Replicas > 0 {
+			p.set = w.PodLabels(s.Template, name)
+		}
+		pods = append(pods, p)
+	}
+	return pods
 }
 
 // invalid says why the API server would refuse a budget; empty: it would not.
