@@ -3,7 +3,10 @@ package snapshot
 import (
 	"regexp"
 	"slices"
+	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
@@ -78,7 +81,6 @@ var (
 	zones         = form(zone)
 	zoneIDs       = form(zoneID)
 	numbers       = form(`[+-]?\d{0,9}(?:\.\d{1,9})?%?`)
-	quantities    = form(`\d{1,9}(?:\.\d{1,4})?(?:[KMGTkm]i?|%|[smh])?`)
 	architectures = form(arch)
 	systems       = form(system)
 	versions      = regexp.MustCompile(`^v\d{1,2}\.\d{1,3}\.\d{1,3}(?:-eks-[0-9a-f]{7}\b)?`) // of Kubernetes; what a distribution adds is left out
@@ -144,11 +146,20 @@ func amountsOf(texts map[string]string) map[string]string {
 	}
 	out := map[string]string{}
 	for key, v := range texts {
-		if thresholds.MatchString(key) && quantities.MatchString(v) {
+		if thresholds.MatchString(key) && isAmount(v) {
 			out[key] = v
 		}
 	}
 	return out
+}
+
+// isAmount reports whether a text is a quantity, a share or a duration: such a one has no room for a name.
+func isAmount(text string) bool {
+	if _, err := resource.ParseQuantity(strings.TrimSuffix(text, "%")); err == nil {
+		return true
+	}
+	_, err := time.ParseDuration(text)
+	return err == nil
 }
 
 // publicOwners are the API groups whose kinds say nothing about the user, and ownerKinds those kinds.
