@@ -31,6 +31,8 @@ type workloadFlags struct {
 	given *cobra.Command
 	read  *workload.Workload // what was read; shapes are made for each seed
 	taken *snapshot.Snapshot
+	// poolsUsed is that a configuration has the NodePools of the snapshot.
+	poolsUsed bool
 }
 
 func (f *workloadFlags) register(c *cobra.Command) {
@@ -213,6 +215,7 @@ func (f *workloadFlags) pools() ([]simulate.File, error) {
 	if file == nil {
 		return nil, nil
 	}
+	f.poolsUsed = true
 	return []simulate.File{*file}, nil
 }
 

@@ -59,7 +59,7 @@ func (f *simulateFlags) writeWorkload(s *simulate.Spec, progress io.Writer) erro
 	if len(idle) > 0 {
 		fmt.Fprintf(progress, "left out, for they hold none of these pods: %s, such as %s\n", counted(len(idle), "PodDisruptionBudget"), idle[0])
 	}
-	if taken := f.workload.taken; taken != nil && len(taken.NodePools) > 0 && len(f.files) == 0 && !f.compare {
+	if f.workload.poolsUsed {
 		fmt.Fprintf(progress, "none of these files has the NodePools of %s: give them with -f\n", f.workload.snapshot)
 	}
 	return nil
