@@ -325,6 +325,7 @@ func (c *Controller) Decide(ctx context.Context) (apply.Outcome, error) {
 	c.say(ctx, id, snapshot.Pending, problem, p, virtual, len(more), took)
 	describe(span, len(snapshot.Pending)-len(virtual), p, unplaced(p, virtual))
 	out := c.apply(ctx, p, problem)
+	c.noteRetries(problem, out.Created, began)
 	if c.o.Retry != nil {
 		for _, pool := range retryFor(problem, p) {
 			c.o.Retry(pool)

@@ -25,7 +25,6 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 		}
 		first := !slices.ContainsFunc(p.NewNodes[:i], func(x plan.NewNode) bool { return x.Pool == n.Pool && retries(&x, problem.Pools[at], c.o.PriceBound) })
 		if first && now.Sub(c.retried[n.Pool]) >= SafetyInterval {
-			c.retried[n.Pool] = now
 			continue
 		}
 		if out == nil {
@@ -45,6 +44,17 @@ func (c *Controller) oneRetry(problem *pack.Problem, p *plan.Plan, now time.Time
 		left.add(n.Pods, plan.Reason{Code: plan.AskedAgain, Pool: n.Pool})
 	}
 	return withUnplaced(out, left.unplaced())
+}
+
+// noteRetries notes for which NodePools EC2 is asked again. A NodeClaim that was refused asks nothing.
+func (c *Controller) noteRetries(problem *pack.Problem, created []apply.Created, now time.Time) {
+	for i := range created {
+		n := created[i].Planned
+		at := slices.IndexFunc(problem.Pools, func(x *cluster.Pool) bool { return n != nil && x.Name == n.Pool })
+		if at >= 0 && retries(n, problem.Pools[at], c.o.PriceBound) {
+			c.retried[n.Pool] = now
+		}
+	}
 }
 
 // retries reports whether a node would be launched from nothing but what EC2 lacked the last time.

@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	karpv1 "github.com/kerf-sh/kerf/api/karpenter/v1"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/plan"
 	decision "github.com/kerf-sh/kerf/internal/engine/record"
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
@@ -89,5 +91,37 @@ func TestPodsThatWaitForTheAnswerToAnotherHaveNoPlace(t *testing.T) {
 	}
 	if len(got.Left) != 1 || len(got.Left[0].Pods) != 2 || len(got.Plan.NewNodes) != 3 || len(got.Plan.Unplaced) != 0 {
 		t.Errorf("recorded as left: %+v, of a plan of %d nodes", got.Left, len(got.Plan.NewNodes))
+	}
+}
+
+// TestARefusedNodeClaimAsksNothing of EC2: the decision that follows makes it, and tells nobody that EC2 is asked again.
+func TestARefusedNodeClaimAsksNothing(t *testing.T) {
+	var h *testCluster
+	changed := false
+	h = newTestCluster(t, func(o *Options) {
+		o.Solve = func(p *pack.Problem) *plan.Plan {
+			out := pack.Solve(p)
+			if !changed {
+				changed = true
+				h.pool("default", func(p *karpv1.NodePool) { p.Spec.Template.Labels = map[string]string{"team": "b"} })
+			}
+			return out
+		}
+	})
+	for _, x := range h.shop.types {
+		for i := range x.Offerings {
+			x.Offerings[i].Retried = true
+		}
+	}
+	h.pool("default")
+	h.pod("a", "15")
+	for _, want := range []int{0, 1} {
+		out, err := h.Decide(t.Context())
+		if err != nil || len(out.Created) != want || len(out.Refused) != 1-want {
+			t.Fatalf("created %v, refused %v, %v; want %d NodeClaims", out.Created, out.Refused, err, want)
+		}
+	}
+	if len(h.count.unplaced) != 0 {
+		t.Errorf("without a place: %v", h.count.unplaced)
 	}
 }
