@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -157,6 +159,42 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			}
 			if err := json.Unmarshal([]byte(text), &said); err != nil || code != tc.code || !strings.Contains(said.Error, tc.says) {
 				t.Errorf("the page gets %d %s, want %d and an error with %q", code, text, tc.code, tc.says)
+			}
+		})
+	}
+}
+
+// TestAnAnswerIsNoFailureOfTheConnection: what the controller does not have, or does not tell this user, another connection would not
+// bring either, and closing this one would break off what else the page is reading.
+func TestAnAnswerIsNoFailureOfTheConnection(t *testing.T) {
+	kept := decisions.Handler(decisions.NewRing(1, 1<<20, slog.New(slog.DiscardHandler)))
+	forbidding := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no right", http.StatusForbidden) })
+	for name, tc := range map[string]struct {
+		controller http.Handler
+		path       string
+		code       int
+		says       string
+	}{
+		"a decision that is not kept":  {kept, "/api/decisions/aaaa", 404, "not found: no decision of that ID is kept"},
+		"its file":                     {kept, "/api/decisions/aaaa/file", 404, "no decision of that ID is kept"},
+		"a decision without the right": {forbidding, "/api/decisions/aaaa", 403, "no right"},
+		"a node without the right":     {forbidding, "/api/nodes/n", 403, "no right"},
+		"a pod without the right":      {forbidding, "/api/pods/a/b", 403, "no right"},
+		"no decisions at all":          {http.NotFoundHandler(), "/api/pods/a/b", 404, "keeps no decisions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, closed := 0, 0
+			c := httptest.NewServer(tc.controller)
+			defer c.Close()
+			address, browser := serve(t, web.Options{Connect: func(context.Context) (web.Connection, error) {
+				made++
+				return web.Connection{URL: c.URL, Close: func() { closed++ }}, nil
+			}})
+			if code, text := get(t, browser, address+tc.path); code != tc.code || !strings.Contains(text, tc.says) {
+				t.Errorf("the page gets %d %s, want %d and %q", code, text, tc.code, tc.says)
+			}
+			if made != 1 || closed != 0 {
+				t.Errorf("%d connections were made and %d closed, want 1 and 0", made, closed)
 			}
 		})
 	}
