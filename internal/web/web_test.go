@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -198,4 +199,59 @@ func TestAnAnswerIsNoFailureOfTheConnection(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAFileThatBreaksOffIsNoWholeFile: the download fails, whether or not the controller said how long the file is.
+func TestAFileThatBreaksOffIsNoWholeFile(t *testing.T) {
+	const size = 1 << 20
+	for name, tc := range map[string]struct {
+		length string // as the controller says; empty: it does not
+		sent   int
+		breaks bool
+	}{
+		"whole":                       {"", size, false},
+		"whole, of a known length":    {strconv.Itoa(size), size, false},
+		"broken off":                  {"", size, true},
+		"broken off at its beginning": {"", 10, true},
+		"broken off, of known length": {strconv.Itoa(2 * size), size, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if tc.length != "" {
+					w.Header().Set("Content-Length", tc.length)
+				}
+				_, _ = w.Write(make([]byte, tc.sent))
+				if tc.breaks {
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+			}))
+			defer c.Close()
+			address, browser := serve(t, web.Options{Connect: func(context.Context) (web.Connection, error) { return web.Connection{URL: c.URL}, nil }})
+			n, length, err := download(t, browser, address+"/api/decisions/x/file")
+			if (err != nil) != tc.breaks || err == nil && n != tc.sent {
+				t.Errorf("%d of %d bytes, %v", n, tc.sent, err)
+			}
+			if want, err := strconv.ParseInt(tc.length, 10, 64); err == nil && length != want {
+				t.Errorf("its length is said to be %d, want %d", length, want)
+			}
+		})
+	}
+}
+
+// download reads all of an answer: how many bytes came, and how many were to come.
+func download(t *testing.T, c *http.Client, url string) (n int, length int64, err error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.Do(req)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	return len(text), resp.ContentLength, err
 }
