@@ -10,6 +10,7 @@ import (
 
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/disrupt"
 )
 
 // list is one tab: how many entries it has, and how one is written. Only entries that are on the screen are written.
@@ -146,14 +147,20 @@ func (m *Model) waitingEntry(i int) entry {
 func (m *Model) moveEntry(i int) entry {
 	v := &m.doc.Moves[i]
 	state, e := "found", entry{quiet: !v.Begun}
-	if v.Begun {
+	held := m.held(v)
+	switch {
+	case v.Begun:
 		state = "under way"
+	case held != "":
+		state = "paused"
 	}
 	e.cells = []string{v.Cause, state, fmt.Sprint(len(v.Nodes)), fmt.Sprint(len(v.New)), fmt.Sprint(v.Pods), m.saving(v.Saving), v.Why}
 	e.open = func() *detail {
 		d := &detail{title: v.Cause + ", " + state, head: []string{v.Why}}
 		if !v.Begun {
-			if left := v.Begins.Sub(m.now); left > 0 {
+			if left := v.Begins.Sub(m.now); held != "" {
+				d.head = append(d.head, held)
+			} else if left > 0 {
 				d.head = append(d.head, "It begins in "+duration.HumanDuration(left)+" if that stays so.")
 			} else {
 				d.head = append(d.head, "It begins as soon as it has its turn.")
@@ -181,6 +188,19 @@ func (m *Model) moveEntry(i int) entry {
 		return d
 	}
 	return e
+}
+
+// held is why a move does not begin while consolidation that moves pods is paused; empty where it may. What moves none goes on.
+func (m *Model) held(v *overview.Move) string {
+	h := m.doc.Held
+	if h == nil || v.Begun || v.Cause == string(disrupt.Empty) {
+		return ""
+	}
+	text := "It is found, and paused"
+	if left := h.Until.Sub(m.now); left > 0 {
+		text += " for " + duration.HumanDuration(left)
+	}
+	return text + ", as is all consolidation that moves pods: " + h.Why
 }
 
 // saving is an amount; nothing where it is none.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,44 @@ func TestScreens(t *testing.T) {
 				all += fmt.Sprintf("==== %d x %d\n%s", size[0], size[1], text(m))
 			}
 			golden(t, name+".txt", all)
+		})
+	}
+}
+
+// TestAMoveThatIsPausedDoesNotBegin: consolidation that moves pods is held at times; that of empty nodes goes on.
+func TestAMoveThatIsPausedDoesNotBegin(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cause       string
+		begun, held bool
+		want, lacks []string
+	}{
+		"paused":                 {"Underutilized", false, true, []string{"Underutilized, paused", "It is found, and paused for 9m50s, as is all consolidation that moves pods: plans do not come true"}, []string{"It begins"}},
+		"not paused":             {"Underutilized", false, false, []string{"Underutilized, found", "It begins in 50s if that stays so."}, []string{"paused"}},
+		"under way already":      {"Underutilized", true, true, []string{"Underutilized, under way"}, []string{"It begins", "paused"}},
+		"of a node without pods": {"Empty", false, true, []string{"Empty, found", "It begins in 50s if that stays so."}, []string{"paused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := shop(t)
+			d.Moves = []overview.Move{{Cause: tc.cause, Begun: tc.begun, Nodes: []string{"n"}, Begins: d.At.Add(time.Minute)}}
+			if tc.held {
+				d.Held = &overview.Held{Until: d.At.Add(10 * time.Minute), Why: "plans do not come true"}
+			}
+			m := model(d, 120, 40)
+			press(m, "3")
+			if got := strings.Contains(text(m), "paused"); got != slices.Contains(tc.want, "Underutilized, paused") {
+				t.Errorf("the list:\n%s", text(m))
+			}
+			press(m, "enter")
+			for _, want := range tc.want {
+				if !strings.Contains(text(m), want) {
+					t.Errorf("lacks %q:\n%s", want, text(m))
+				}
+			}
+			for _, lack := range tc.lacks {
+				if strings.Contains(text(m), lack) {
+					t.Errorf("says %q:\n%s", lack, text(m))
+				}
+			}
 		})
 	}
 }

@@ -55,10 +55,10 @@ func (u *usageReader) read(ctx context.Context) map[string]Usage {
 	switch {
 	case err == nil:
 		u.now, u.at = now, time.Now()
-	case time.Since(u.at) > usageAgain:
-		u.now = nil // what was in use then says nothing any more
 	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
 		u.now, u.next = nil, time.Now().Add(usageAgain)
+	case time.Since(u.at) > usageAgain:
+		u.now = nil // what was in use then says nothing any more
 	}
 	return u.now
 }

@@ -49,3 +49,24 @@ func TestUsageStaysKnownWhileItCantBeRead(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageIsSeldomAskedForWhereThereIsNone: most clusters of those without it never had it, so that nothing was ever known.
+func TestUsageIsSeldomAskedForWhereThereIsNone(t *testing.T) {
+	for code, again := range map[int]time.Duration{http.StatusNotFound: usageAgain, http.StatusForbidden: usageAgain, http.StatusBadGateway: usageEvery} {
+		asked := 0
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked++
+			w.WriteHeader(code)
+		}))
+		u := &usageReader{config: func() (*rest.Config, error) { return &rest.Config{Host: api.URL}, nil }}
+		for range 2 {
+			if got := u.read(t.Context()); got != nil {
+				t.Errorf("%d: %v is known", code, got)
+			}
+		}
+		api.Close()
+		if wait := time.Until(u.next); asked != 1 || wait > again || wait < again-time.Second {
+			t.Errorf("%d: asked %d times, and again in %s; want once, and %s", code, asked, wait, again)
+		}
+	}
+}

@@ -156,18 +156,26 @@ func fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()})
 }
 
-// pass copies an answer of the controller to the page as it is, compression included.
+// pass copies an answer of the controller to the page as it is, compression included. One that breaks off breaks off here too: a
+// file that ends early must not look like all of it.
 func (s *Server) pass(w http.ResponseWriter, r *http.Request, path string) {
-	err := s.link.Pass(r.Context(), path, http.Header{"Accept-Encoding": r.Header.Values("Accept-Encoding")}, func(resp *http.Response) {
-		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Disposition"} {
+	began := false
+	err := s.link.Pass(r.Context(), path, http.Header{"Accept-Encoding": r.Header.Values("Accept-Encoding")}, func(resp *http.Response) error {
+		began = true
+		for _, name := range []string{"Content-Type", "Content-Encoding", "Content-Disposition", "Content-Length"} {
 			if v := resp.Header.Get(name); v != "" {
 				w.Header().Set(name, v)
 			}
 		}
 		w.Header().Set("Cache-Control", "no-store")
-		_, _ = io.Copy(w, resp.Body) // the page asks again
+		_, err := io.Copy(w, resp.Body)
+		return err
 	})
-	if err != nil {
+	switch {
+	case err == nil:
+	case began:
+		panic(http.ErrAbortHandler) // net/http closes the connection then, and logs nothing
+	default:
 		fail(w, err)
 	}
 }

@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/controller/overview"
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
@@ -160,4 +163,95 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnAnswerIsNoFailureOfTheConnection: what the controller does not have, or does not tell this user, another connection would not
+// bring either, and closing this one would break off what else the page is reading.
+func TestAnAnswerIsNoFailureOfTheConnection(t *testing.T) {
+	kept := decisions.Handler(decisions.NewRing(1, 1<<20, slog.New(slog.DiscardHandler)))
+	forbidding := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no right", http.StatusForbidden) })
+	for name, tc := range map[string]struct {
+		controller http.Handler
+		path       string
+		code       int
+		says       string
+	}{
+		"a decision that is not kept":  {kept, "/api/decisions/aaaa", 404, "not found: no decision of that ID is kept"},
+		"its file":                     {kept, "/api/decisions/aaaa/file", 404, "no decision of that ID is kept"},
+		"a decision without the right": {forbidding, "/api/decisions/aaaa", 403, "no right"},
+		"a node without the right":     {forbidding, "/api/nodes/n", 403, "no right"},
+		"a pod without the right":      {forbidding, "/api/pods/a/b", 403, "no right"},
+		"no decisions at all":          {http.NotFoundHandler(), "/api/pods/a/b", 404, "keeps no decisions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, closed := 0, 0
+			c := httptest.NewServer(tc.controller)
+			defer c.Close()
+			address, browser := serve(t, web.Options{Connect: func(context.Context) (web.Connection, error) {
+				made++
+				return web.Connection{URL: c.URL, Close: func() { closed++ }}, nil
+			}})
+			if code, text := get(t, browser, address+tc.path); code != tc.code || !strings.Contains(text, tc.says) {
+				t.Errorf("the page gets %d %s, want %d and %q", code, text, tc.code, tc.says)
+			}
+			if made != 1 || closed != 0 {
+				t.Errorf("%d connections were made and %d closed, want 1 and 0", made, closed)
+			}
+		})
+	}
+}
+
+// TestAFileThatBreaksOffIsNoWholeFile: the download fails, whether or not the controller said how long the file is.
+func TestAFileThatBreaksOffIsNoWholeFile(t *testing.T) {
+	const size = 1 << 20
+	for name, tc := range map[string]struct {
+		length string // as the controller says; empty: it does not
+		sent   int
+		breaks bool
+	}{
+		"whole":                       {"", size, false},
+		"whole, of a known length":    {strconv.Itoa(size), size, false},
+		"broken off":                  {"", size, true},
+		"broken off at its beginning": {"", 10, true},
+		"broken off, of known length": {strconv.Itoa(2 * size), size, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if tc.length != "" {
+					w.Header().Set("Content-Length", tc.length)
+				}
+				_, _ = w.Write(make([]byte, tc.sent))
+				if tc.breaks {
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+			}))
+			defer c.Close()
+			address, browser := serve(t, web.Options{Connect: func(context.Context) (web.Connection, error) { return web.Connection{URL: c.URL}, nil }})
+			n, length, err := download(t, browser, address+"/api/decisions/x/file")
+			if (err != nil) != tc.breaks || err == nil && n != tc.sent {
+				t.Errorf("%d of %d bytes, %v", n, tc.sent, err)
+			}
+			if want, err := strconv.ParseInt(tc.length, 10, 64); err == nil && length != want {
+				t.Errorf("its length is said to be %d, want %d", length, want)
+			}
+		})
+	}
+}
+
+// download reads all of an answer: how many bytes came, and how many were to come.
+func download(t *testing.T, c *http.Client, url string) (n int, length int64, err error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.Do(req)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	return len(text), resp.ContentLength, err
 }

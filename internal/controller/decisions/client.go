@@ -105,6 +105,9 @@ var (
 	errNotYet = errors.New("not known yet")
 )
 
+// get asks for a path.
+//
+// Errors: *RefusedError for an answer other than 200; a connection that fails.
 func (s Server) get(ctx context.Context, path string, read func(io.Reader) error) error {
 	base, err := url.Parse(s.URL)
 	if err != nil || base.Host == "" {
@@ -138,20 +141,39 @@ func (s Server) get(ctx context.Context, path string, read func(io.Reader) error
 	return nil
 }
 
+// RefusedError is an answer of a controller other than 200. Another connection would bring the same.
+type RefusedError struct {
+	Status int // of HTTP
+	Text   string
+
+	is error // what of this package it is; nil for nothing
+}
+
+// Error is what the controller said.
+func (e *RefusedError) Error() string { return e.Text }
+
+// Unwrap is ErrGone where the controller has no such thing.
+func (e *RefusedError) Unwrap() error { return e.is }
+
 func refusal(at, path string, resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4000))
 	said := strings.TrimSpace(string(text))
+	e := &RefusedError{Status: resp.StatusCode, Text: fmt.Sprintf("%s: %s: %s", at, resp.Status, said)}
 	switch {
 	case resp.Header.Get(access.Header) != "":
-		return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
+		return e
 	case resp.StatusCode == http.StatusNotFound && path == Path:
-		return fmt.Errorf("%s: the controller keeps no decisions.\n%s", at, keepHint)
+		e.Text = fmt.Sprintf("%s: the controller keeps no decisions.\n%s", at, keepHint)
+		return e
 	case resp.StatusCode == http.StatusNotFound:
-		return fmt.Errorf("%s: %w: %s", at, ErrGone, said)
+		e.is = ErrGone
 	case resp.StatusCode == http.StatusServiceUnavailable:
-		return fmt.Errorf("%s: %w: %s", at, errNotYet, said)
+		e.is = errNotYet
+	default:
+		return e
 	}
-	return fmt.Errorf("%s: %s: %s", at, resp.Status, said)
+	e.Text = fmt.Sprintf("%s: %s: %s", at, e.is, said)
+	return e
 }
 
 // keepHint says how to have decisions kept.

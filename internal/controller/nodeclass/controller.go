@@ -87,7 +87,7 @@ func (c *Controller) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	class := &awsv1.EC2NodeClass{}
 	if err := c.Client.Get(ctx, req.NamespacedName, class); err != nil {
 		if apierrors.IsNotFound(err) {
-			c.Metrics.Forget("nodeclass", req.Name)
+			c.Metrics.Forget(obs.LabelNodeClass, req.Name)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}

@@ -217,7 +217,7 @@ func (c *Controller) forget(pool string) {
 	c.show(c.Metrics.NodePoolLimit, pool, nil)
 	c.show(c.Metrics.NodePoolUsage, pool, nil)
 	if _, nodes := c.State.PoolUsage(pool); nodes == 0 {
-		c.Metrics.Forget("nodepool", pool)
+		c.Metrics.Forget(obs.LabelNodePool, pool)
 	}
 }
 

@@ -32,9 +32,14 @@ func (k *Kind) Prefix() string { return "operator_" + strings.ToLower(k.Name) }
 func (k *Kind) MetricLabels() []string {
 	var out []string
 	for _, label := range k.Labels {
-		out = append(out, strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(label))
+		out = append(out, metricLabel(label))
 	}
 	return out
+}
+
+// metricLabel is the name under which metrics have a label of objects.
+func metricLabel(label string) string {
+	return strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(label)
 }
 
 // Conditions are how conditions change and objects end. Their present state is a metric of the state (package statemetrics).

@@ -39,12 +39,26 @@ func (m *Metrics) Replace(gauge *prometheus.GaugeVec, fill func(set func(value f
 	s.labels[gauge] = now
 }
 
-// Forget takes away the series of an object that is gone: those of all metrics in which label has the value name.
+// The kinds whose objects have series by their name, as the label is called that has it.
+const (
+	LabelNodePool  = "nodepool"
+	LabelNodeClass = "nodeclass"
+)
+
+// objectLabels are the labels of objects that name one of another kind, by the label of Kerf's metrics for that kind.
+var objectLabels = map[string]string{LabelNodePool: "karpenter.sh/nodepool", LabelNodeClass: "karpenter.k8s.aws/ec2nodeclass"}
+
+// Forget takes away the series of an object that is gone: those of all metrics in which label, LabelNodePool or LabelNodeClass, has
+// the value name, and those of conditions and ends of objects that had it as a label of their own (Kind.Labels).
 //
 // Concurrency: safe. Its cost is that of going through all series.
 func (m *Metrics) Forget(label, name string) {
+	also := metricLabel(objectLabels[label])
 	for _, v := range *m.vectors {
 		v.DeletePartialMatch(prometheus.Labels{label: name})
+		if also != "" {
+			v.DeletePartialMatch(prometheus.Labels{also: name})
+		}
 	}
 }
 

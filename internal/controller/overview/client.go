@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
 	"github.com/kerf-sh/kerf/internal/engine/record"
 )
@@ -114,13 +115,7 @@ func (c *Client) merge(d *Document) {
 const answerMost = 256 << 20
 
 // RefusedError is an answer of a controller that is none. Another connection would bring the same.
-type RefusedError struct {
-	Status int // of HTTP
-	Text   string
-}
-
-// Error is what the controller said.
-func (e *RefusedError) Error() string { return e.Text }
+type RefusedError = decisions.RefusedError
 
 func (c *Client) get(ctx context.Context, path string, read func(http.Header, io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/kerf-sh/kerf/internal/controller/decisions"
 	"github.com/kerf-sh/kerf/internal/engine/explain"
 	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/guard"
 )
 
 // Connection is a way to the controller that leads.
@@ -42,7 +43,8 @@ type Link struct {
 // NewLink makes a link. Nothing is asked before the first call.
 func NewLink(connect func(context.Context) (Connection, error)) *Link { return &Link{connect: connect} }
 
-// readWithin bounds one answer to Read: a connection to a host that is gone does not always fail.
+// readWithin bounds one answer to Read, and how long nothing may come of one to Pass: a connection to a host that is gone does not
+// always fail.
 const readWithin = 20 * time.Second
 
 // Read returns the whole overview. Its nodes and classes may be kept; they do not change.
@@ -146,14 +148,18 @@ func (l *Link) Dial(ctx context.Context) error {
 	return err
 }
 
-// Pass asks for a path with the headers given, and hands on the answer as it is; its body is closed afterwards.
+// Pass asks for a path with the headers given, and hands on the answer as it is; its body is closed afterwards. The answer may take
+// as long as it goes on: a file may be large, and the connection slow.
 //
-// Errors: *RefusedError for an answer other than 200; a connection that fails.
-func (l *Link) Pass(ctx context.Context, path string, header http.Header, to func(*http.Response)) error {
-	return l.with(ctx, func(c *Connection) error {
-		// A connection to a host that is gone does not always fail.
-		ctx, cancel := context.WithTimeout(ctx, readWithin)
-		defer cancel()
+// Errors: *RefusedError for an answer other than 200; a connection that fails, or is silent for readWithin; that of to, after which
+// nothing is asked again.
+func (l *Link) Pass(ctx context.Context, path string, header http.Header, to func(*http.Response) error) error {
+	var passing error
+	err := l.with(ctx, func(c *Connection) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		silent := guard.AfterFunc(readWithin, "overview.link", func() { cancel(errSilent) })
+		defer silent.Stop()
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
 		if err != nil {
 			return fmt.Errorf("asking the controller: %w", err)
@@ -162,8 +168,9 @@ func (l *Link) Pass(ctx context.Context, path string, header http.Header, to fun
 		client := cmp.Or(c.HTTP, http.DefaultClient)
 		resp, err := client.Do(req)
 		if err != nil {
-			return fmt.Errorf("asking the controller: %w", err)
+			return fmt.Errorf("asking the controller: %w", unlessSilent(ctx, err))
 		}
+		resp.Body = &watchedBody{resp.Body, silent}
 		defer func() { _ = resp.Body.Close() }()
 		if resp.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(io.LimitReader(resp.Body, 2000))
@@ -173,9 +180,37 @@ func (l *Link) Pass(ctx context.Context, path string, header http.Header, to fun
 			}
 			return &RefusedError{Status: resp.StatusCode, Text: said}
 		}
-		to(resp)
+		silent.Stop() // from here on it runs while the body is read
+		if passing = to(resp); passing != nil {
+			passing = fmt.Errorf("handing on the answer of the controller: %w", unlessSilent(ctx, passing))
+		}
 		return nil
 	})
+	return cmp.Or(err, passing)
+}
+
+// errSilent is the end of a request of which nothing comes: a connection to a host that is gone does not always fail.
+var errSilent = fmt.Errorf("nothing came for %s", readWithin)
+
+// unlessSilent is err, or that nothing came where that ended the request.
+func unlessSilent(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// watchedBody is the body of an answer. The timer runs while its reader waits for more, and not while what was read is used.
+type watchedBody struct {
+	io.ReadCloser
+	silent *time.Timer
+}
+
+// Read is part of io.Reader.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.silent.Reset(readWithin)
+	defer b.silent.Stop()
+	return b.ReadCloser.Read(p)
 }
 
 // with runs f over the connection, and once more over a new one where the first fails.

@@ -3,6 +3,7 @@ package overview_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,6 +66,77 @@ func TestALinkAsksAnOlderControllerOnce(t *testing.T) {
 	link := overview.NewLink(func(context.Context) (overview.Connection, error) { return overview.Connection{URL: server.URL}, nil })
 	if _, err := link.Read(t.Context()); !errors.Is(err, overview.ErrNotServed) || asked != 1 {
 		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
+// TestAnAnswerMayTakeAsLongAsItGoesOn: a large file over a slow connection, or to a slow reader, is no connection that hangs.
+func TestAnAnswerMayTakeAsLongAsItGoesOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		headers, gap, reader time.Duration // until the headers come, until each part of the body, until a part of it is taken
+		asked, parts         int
+		fails                bool
+	}{
+		"slow":                     {19 * time.Second, 19 * time.Second, 0, 1, 10, false},
+		"a slow reader":            {0, 0, time.Hour, 1, 10, false},
+		"silent in the middle":     {0, 21 * time.Second, 0, 1, 0, true},
+		"silent from the start on": {21 * time.Second, 0, 0, 2, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := 0
+				link := overview.NewLink(func(context.Context) (overview.Connection, error) {
+					return overview.Connection{URL: "http://controller", HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+						asked++
+						if err := waits(r.Context(), tc.headers); err != nil {
+							return nil, err
+						}
+						from, to := io.Pipe()
+						go func() {
+							for range 10 {
+								if err := waits(r.Context(), tc.gap); err != nil {
+									_ = to.CloseWithError(err)
+									return
+								}
+								_, _ = to.Write([]byte("part"))
+							}
+							_ = to.Close()
+						}()
+						return &http.Response{StatusCode: http.StatusOK, Body: from}, nil
+					})}}, nil
+				})
+				parts := 0
+				err := link.Pass(t.Context(), "/file", nil, func(r *http.Response) error {
+					for part := make([]byte, 4); ; parts++ {
+						if _, err := r.Body.Read(part); errors.Is(err, io.EOF) {
+							return nil
+						} else if err != nil {
+							return err
+						}
+						time.Sleep(tc.reader)
+					}
+				})
+				if (err != nil) != tc.fails || err != nil && !strings.Contains(err.Error(), "nothing came for 20s") {
+					t.Errorf("got %v", err)
+				}
+				if asked != tc.asked || parts != tc.parts {
+					t.Errorf("asked %d times and got %d parts, want %d and %d", asked, parts, tc.asked, tc.parts)
+				}
+			})
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// waits for d, or until ctx ends.
+func waits(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -185,7 +185,7 @@ func problems(d *Document, b behind) []Problem {
 	for _, pool := range d.Pools {
 		for _, resource := range slices.Sorted(maps.Keys(pool.Limits)) {
 			limit, used := pool.Limits[resource], pool.Used[resource]
-			if limit > 0 && used >= limit-limit/100*(100-nearLimit) {
+			if limit > 0 && 100*float64(used) >= nearLimit*float64(limit) {
 				out.add(Problem{Code: LimitReached, Level: Warn, Title: fmt.Sprintf("NodePool %s uses %d %% of its limit of %s", pool.Name, int64(100*float64(used)/float64(limit)), resource), Text: "beyond it no node is launched, and pods wait", Kind: kindPool, Object: pool.Name, Remedy: "kubectl edit nodepool " + pool.Name + " (raise spec.limits." + resource + ")"})
 			}
 		}

@@ -373,6 +373,29 @@ func line(p Problem) string {
 	return text
 }
 
+// TestALimitIsNearFrom95PercentOn, also where it is a small number, of nodes or of GPUs.
+func TestALimitIsNearFrom95PercentOn(t *testing.T) {
+	for _, tc := range []struct {
+		used, limit int64
+		near        bool
+	}{
+		{18, 20, false}, {19, 20, true}, {20, 20, true}, {21, 20, true},
+		{60, 64, false}, {61, 64, true}, {63, 64, true},
+		{94, 99, false}, {95, 99, true}, {98, 99, true},
+		{94, 100, false}, {95, 100, true},
+		{189, 199, false}, {190, 199, true},
+		{0, 1, false}, {1, 1, true},
+		{94_999, 100_000, false}, {95_000, 100_000, true},
+		{1 << 61, 1 << 62, false}, {1 << 62, 1 << 62, true}, // a hundred times as much is no int64
+	} {
+		d := Document{Pools: []Pool{{Name: "p", Limits: map[string]int64{"nodes": tc.limit}, Used: map[string]int64{"nodes": tc.used}}}}
+		found := slices.ContainsFunc(problems(&d, behind{}), func(p Problem) bool { return p.Code == LimitReached })
+		if found != tc.near {
+			t.Errorf("%d of %d: near %v, want %v", tc.used, tc.limit, found, tc.near)
+		}
+	}
+}
+
 // TestThePageHasEveryCode: docs/watch.md says of each code when it is there and what to do first.
 func TestThePageHasEveryCode(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/watch.md")

@@ -270,6 +270,43 @@ func TestNodesAreTakenAsTheyAreNow(t *testing.T) {
 	}
 }
 
+// TestANodeIsNotTakenForAnEarlierOneOfItsName: names follow the IP address, which AWS gives again.
+func TestANodeIsNotTakenForAnEarlierOneOfItsName(t *testing.T) {
+	const name = "ip-10-0-1-7"
+	p := story(t, shop)
+	ring := decisions.NewRing(4, 1<<20, slog.New(slog.DiscardHandler))
+	ring.Add(&record.Decision{Kerf: "test", Problem: p, Plan: pack.Solve(p), Claims: []record.Claim{{NewNode: 0, Name: "default-first"}}})
+	later := *p
+	later.Generation = 2
+	later.Nodes = append(later.Nodes, &cluster.Node{Name: name, Claim: "default-first", InstanceType: "medium", Zone: "a", CapacityType: "on-demand", Price: 190_000})
+	later.Pending = p.Pending[len(p.Pending)-1:]
+	ring.Add(&record.Decision{Kerf: "test", Problem: &later, Plan: pack.Solve(&later)})
+	server := httptest.NewServer(decisions.Handler(ring))
+	defer server.Close()
+	for what, tc := range map[string]struct {
+		claim       string
+		launch      bool
+		want, lacks []string
+	}{
+		"the same":          {"default-first", true, []string{"(decision ", "planned as medium", "computed now"}, nil},
+		"one of others":     {"", false, []string{"c5.xlarge; ", "Kerf did not launch it"}, []string{"(decision ", "computed now"}},
+		"another of Kerf's": {"default-second", false, []string{"c5.xlarge; ", "kerf.sh/why of NodeClaim default-second", "has not been decided"}, []string{"(decision ", "computed now"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			now := record.Now{Node: &cluster.Node{Name: name, Claim: tc.claim, InstanceType: "c5.xlarge", Launched: true, Registered: true, Initialized: true}}
+			ring.SetNodes(func(string) (record.Now, bool) { return now, true })
+			a, err := explain.Node(t.Context(), decisions.Server{URL: server.URL}, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (a.Launch != nil) != tc.launch {
+				t.Errorf("launch: %+v", a.Launch)
+			}
+			says(t, a, true, tc.want, tc.lacks)
+		})
+	}
+}
+
 // TestAPodWithRoomKeptDoesNotRun: a later decision knows the room that an earlier one gave it, on a NodeClaim that EC2 has refused since.
 func TestAPodWithRoomKeptDoesNotRun(t *testing.T) {
 	p := story(t, shop)

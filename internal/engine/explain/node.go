@@ -29,7 +29,8 @@ func Node(ctx context.Context, src Source, name string) (*Answer, error) {
 	return node(ctx, src, &Answer{Kind: "Node", Name: name}, func(n *cluster.Node) bool { return n.Name == name }, "")
 }
 
-// node follows a node to what it is now, back to the decision that launched it, and on to what is decided of it.
+// node follows a node to what it is now, back to the decision that launched it, and on to what is decided of it. Where it is
+// there now, nothing is told of an earlier node of its name, which had another NodeClaim.
 func node(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) bool, claim string) (*Answer, error) {
 	now, gone, err := a.now(ctx, src)
 	if err != nil {
@@ -37,6 +38,8 @@ func node(ctx context.Context, src Source, a *Answer, is func(*cluster.Node) boo
 	}
 	if now.Node != nil {
 		claim = now.Node.Claim
+		named := is
+		is = func(n *cluster.Node) bool { return named(n) && n.Claim == claim } // names of nodes are used again
 	}
 	seen, err := a.past(ctx, src, is, &claim)
 	if err != nil {
