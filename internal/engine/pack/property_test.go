@@ -3,6 +3,7 @@ package pack_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -147,6 +148,15 @@ func drawPreferences(t *rapid.T, c *cluster.Class) {
 	}
 }
 
+// revised is the class as another revision of its workload has it: the constraints are the same ones.
+func revised(t *rapid.T, c *cluster.Class) *cluster.Class {
+	next := *c
+	next.Labels, next.Requests = maps.Clone(c.Labels), c.Requests.Clone()
+	next.Labels["revision"], next.Requests[res.CPU] = "2", int64(rapid.IntRange(1, 30).Draw(t, "cpu"))*100
+	next.ID = next.Hash()
+	return &next
+}
+
 func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 	p := &pack.Problem{Now: time.Unix(1, 0), Options: pack.Options{WellKnown: scenario.WellKnown()}}
 	p.Options.PreferenceShare = rapid.SampledFrom([]float64{0, 0, 0.5, -1}).Draw(t, "share")
@@ -181,6 +191,9 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 			c.ID = c.Hash()
 		}
 		classes = append(classes, c)
+		if len(c.Spreads) > 0 && rapid.Bool().Draw(t, "revised") {
+			classes = append(classes, revised(t, c))
+		}
 	}
 	drawNodes(t, p, classes)
 	n := 0
@@ -210,7 +223,11 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 			// A running pod has no demands that could be broken before we begin.
 			plain := &cluster.Class{Namespace: "ns", Labels: classes[0].Labels, Requests: res.List{res.CPU: 500, res.Pods: 1}}
 			if rapid.Bool().Draw(t, "repels") {
-				plain.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Hostname, Namespaces: []string{"ns"}, Selector: drawSelector(t)}}
+				key := rapid.SampledFrom([]string{requirement.Hostname, requirement.Zone, requirement.CapacityType, "team"}).Draw(t, "from")
+				plain.AntiAffinity = []cluster.PodAffinity{{Key: key, Namespaces: []string{"ns"}, Selector: drawSelector(t)}}
+				if rapid.IntRange(0, 2).Draw(t, "the revision") == 0 {
+					plain.AntiAffinity[0].Selector.Terms = append(plain.AntiAffinity[0].Selector.Terms, in("revision", "2"))
+				}
 			}
 			plain.Attach = classes[0].Attach
 			plain.ID = plain.Hash()

@@ -25,6 +25,7 @@ func (s *solver) restrictClasses() {
 			}
 			if len(g.owners) > 0 && s.moving == nil {
 				without := s.vocab.Without(g.key, sortedKeys(g.owners)...)
+				c.alts = slices.Clone(c.alts) // spreads decide by them, as they were, which nodes they look at
 				for i := range c.alts {
 					c.alts[i] = c.alts[i].And(without)
 				}

@@ -1,0 +1,96 @@
+package pack_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kerf-sh/kerf/internal/engine/catalog"
+	"github.com/kerf-sh/kerf/internal/engine/cluster"
+	"github.com/kerf-sh/kerf/internal/engine/pack"
+	"github.com/kerf-sh/kerf/internal/engine/plan"
+	"github.com/kerf-sh/kerf/internal/engine/requirement"
+	"github.com/kerf-sh/kerf/internal/engine/res"
+	"github.com/kerf-sh/kerf/internal/engine/verify"
+	"github.com/kerf-sh/kerf/internal/sim/scenario"
+)
+
+// sold is a type of so many millicores that can be launched on demand in the zones.
+func sold(name string, milli int64, price catalog.MicroUSD, in ...string) *catalog.Type {
+	t := &catalog.Type{Name: name, Capacity: res.List{res.CPU: milli, res.Memory: milli << 22, res.Pods: 50}, Requirements: []requirement.Term{
+		{Key: requirement.InstanceType, Operator: requirement.In, Values: []string{name}},
+		{Key: requirement.Arch, Operator: requirement.In, Values: []string{"amd64"}},
+	}}
+	for _, zone := range in {
+		t.Offerings = append(t.Offerings, catalog.Offering{Zone: zone, CapacityType: catalog.OnDemand, Price: price, Available: true})
+	}
+	return t
+}
+
+// app is a class of pods of an application that ask for so many millicores.
+func app(name string, milli int64, change func(*cluster.Class)) *cluster.Class {
+	c := &cluster.Class{Namespace: "ns", Labels: map[string]string{"app": name}, Requests: res.List{res.CPU: milli, res.Pods: 1}}
+	if change != nil {
+		change(c)
+	}
+	c.ID = c.Hash()
+	return c
+}
+
+func someOf(c *cluster.Class, name string, n int) []*cluster.Pod {
+	var out []*cluster.Pod
+	for i := range n {
+		ref := cluster.PodRef{Namespace: "ns", Name: fmt.Sprintf("%s-%d", name, i), UID: fmt.Sprintf("%s-%d", name, i)}
+		out = append(out, &cluster.Pod{PodRef: ref, Class: c})
+	}
+	return out
+}
+
+// standing is a node with the pods, of which so many millicores may be used.
+func standing(name, zone string, milli int64, pods ...*cluster.Pod) *cluster.Node {
+	for _, pod := range pods {
+		pod.Node = name
+	}
+	return &cluster.Node{Name: name, Launched: true, Registered: true, Initialized: true, Ready: true, Zone: zone, Pods: pods,
+		Labels:      map[string]string{requirement.Zone: zone, requirement.Hostname: name},
+		Allocatable: res.List{res.CPU: milli, res.Memory: 1 << 40, res.Pods: 50}}
+}
+
+// solved is the plan for a problem, which the second opinion must find feasible.
+func solved(t *testing.T, p *pack.Problem) *plan.Plan {
+	t.Helper()
+	p.Options.WellKnown = scenario.WellKnown()
+	out := pack.Solve(p)
+	for _, v := range verify.Check(p, out) {
+		t.Errorf("%s\n%s", v, out)
+	}
+	return out
+}
+
+// waiting is how many pods a plan leaves.
+func waiting(p *plan.Plan) int {
+	n := 0
+	for _, u := range p.Unplaced {
+		n += len(u.Pods)
+	}
+	return n
+}
+
+// A zone that a running pod keeps one class out of counts for the spread that the class shares with others: pods of the others are there.
+func TestASpreadLooksAtNodesThatARunningPodKeepsSomeOut(t *testing.T) {
+	for salt := range 4 { // the order of classes
+		member := func(name string) *cluster.Class {
+			return app(name, 1000, func(c *cluster.Class) {
+				c.Labels["tier"], c.Labels["salt"] = "t", fmt.Sprint(salt)
+				c.Spreads = []cluster.Spread{{Key: requirement.Zone, MaxSkew: 1, Selector: &cluster.Selector{Terms: []requirement.Term{in("tier", "t")}}}}
+			})
+		}
+		guard := app("guard", 100, func(c *cluster.Class) {
+			c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Zone, Selector: named("kept-out")}}
+		})
+		p := &pack.Problem{Nodes: []*cluster.Node{standing("n1", "a", 9000, someOf(guard, "guard", 1)...), standing("n2", "b", 9000)},
+			Pending: append(someOf(member("kept-out"), "kept-out", 1), someOf(member("free"), "free", 5)...)}
+		if out := solved(t, p); waiting(out) > 0 {
+			t.Errorf("pods wait that both zones have room for:\n%s", out)
+		}
+	}
+}
