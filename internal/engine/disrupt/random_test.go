@@ -145,6 +145,16 @@ func drawCluster(t *rapid.T, topology bool) *pack.Problem {
 		if rapid.IntRange(0, 4).Draw(t, "dear") == 0 {
 			n.Price += 200_000
 		}
+		if rapid.IntRange(0, 5).Draw(t, "deleting") == 0 {
+			n.Deleting = true
+			for _, pod := range n.Pods {
+				if rapid.Bool().Draw(t, "displaced") {
+					p.Pending = append(p.Pending, pod)
+				} else {
+					pod.Terminating, pod.Lingers = true, rapid.Bool().Draw(t, "lingers")
+				}
+			}
+		}
 	}
 	if rapid.Bool().Draw(t, "pending") {
 		add(classes[0], 1)

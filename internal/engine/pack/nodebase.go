@@ -15,9 +15,10 @@ import (
 // to look over one entry of a table, without allocation.
 type nodeBase struct {
 	given []*cluster.Node // as in the last problem
-	at    []*keptNode     // of given; nil for nodes that are being deleted
+	at    []*keptNode     // of given; nil for nodes that are being deleted and hold nothing that counts
 	bySrc map[*cluster.Node]*keptNode
-	order []*keptNode // initialized ones first, then by name
+	order []*keptNode // initialized ones first, then by name; those that are being deleted are not among them
+	going []*keptNode // those that are being deleted; only pod affinity and anti-affinity count what runs there
 	most  []res.Vector
 	round int
 
@@ -74,7 +75,7 @@ func (g *nodeBase) update(s *solver) {
 	g.round++
 	g.fresh, g.nextAt = g.fresh[:0], g.nextAt[:0]
 	for i, src := range s.p.Nodes {
-		if src.Deleting {
+		if src.Deleting && !slices.ContainsFunc(src.Pods, (*cluster.Pod).InCompany) {
 			g.nextAt = append(g.nextAt, nil)
 			continue
 		}
@@ -102,6 +103,13 @@ func (g *nodeBase) update(s *solver) {
 	g.given = append(g.given[:0], s.p.Nodes...)
 	g.at, g.nextAt = g.nextAt, g.at
 	clear(g.nextAt)
+	clear(g.going)
+	g.going = g.going[:0]
+	for _, k := range g.at {
+		if k != nil && k.node.src.Deleting {
+			g.going = append(g.going, k)
+		}
+	}
 	g.sort()
 	clear(g.fresh)
 	g.runs.tidy()
@@ -116,11 +124,13 @@ func (g *nodeBase) compile(s *solver, src *cluster.Node, before *keptNode) *kept
 	}
 	k := &keptNode{node: *s.newNode(src, labels)}
 	k.node.was = k
-	k.look = g.kinds.lookOf(&k.node)
-	k.node.kind = g.kinds.kindOf(k)
+	if !src.Deleting {
+		k.look = g.kinds.lookOf(&k.node)
+		k.node.kind = g.kinds.kindOf(k)
+		g.fresh = append(g.fresh, k)
+	}
 	g.runs.add(k)
 	g.bySrc[src] = k
-	g.fresh = append(g.fresh, k)
 	g.worked.Nodes++
 	return k
 }

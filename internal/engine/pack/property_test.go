@@ -239,6 +239,17 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 			n.Used = plain.Requests.Clone()
 		}
 		n.Leaving = rapid.IntRange(0, 5).Draw(t, "leaving") == 0
+		if rapid.IntRange(0, 5).Draw(t, "deleting") == 0 {
+			n.Deleting = true
+			for _, old := range n.Pods {
+				switch rapid.IntRange(0, 3).Draw(t, "displaced") {
+				case 0:
+					old.Mirror = true
+				case 1:
+					p.Pending = append(p.Pending, old)
+				}
+			}
+		}
 		p.Nodes = append(p.Nodes, n)
 	}
 }

@@ -7,22 +7,27 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/requirement"
 )
 
-// run is the running pods of one class, those on their way out left out. Those that linger are a run of their own.
+// run is the running pods of one class, those on their way out left out. Those that linger are a run of their own, and so
+// are those on nodes that are being deleted.
 type run struct {
-	class *cluster.Class
-	// lingers: spreads do not count them.
-	lingers bool
-	total   int
+	runKey
+	total int
 	// byKind counts them by the kind of their nodes, while the table does so.
 	byKind map[int]int
 	// apart are the groups of the class's own anti-affinity.
 	apart []*group
 }
 
-// runKey is what runs are told apart by.
+// runKey is what runs are told apart by. Spreads count neither those that linger nor those that are on nodes that go.
 type runKey struct {
 	class   *cluster.Class
 	lingers bool
+	going   bool
+}
+
+// runKey is that of a pod on the node.
+func (k *keptNode) runKey(pod *cluster.Pod) runKey {
+	return runKey{class: pod.Class, lingers: pod.Lingers, going: k.node.src.Deleting}
 }
 
 type runCount struct {
@@ -54,10 +59,11 @@ func (t *runTable) add(k *keptNode) {
 		if pod.Class == nil || !pod.InCompany() {
 			continue
 		}
-		at := slices.IndexFunc(k.runs, func(c runCount) bool { return c.run.class == pod.Class && c.run.lingers == pod.Lingers })
+		of := k.runKey(pod)
+		at := slices.IndexFunc(k.runs, func(c runCount) bool { return c.run.runKey == of })
 		if at < 0 {
 			at = len(k.runs)
-			k.runs = append(k.runs, runCount{run: t.runOf(runKey{pod.Class, pod.Lingers})})
+			k.runs = append(k.runs, runCount{run: t.runOf(of)})
 		}
 		k.runs[at].n++
 	}
@@ -85,7 +91,7 @@ func (t *runTable) remove(k *keptNode) {
 func (t *runTable) runOf(of runKey) *run {
 	r := t.of[of]
 	if r == nil {
-		r = &run{class: of.class, lingers: of.lingers}
+		r = &run{runKey: of}
 		for _, a := range of.class.AntiAffinity {
 			if a.Weight == 0 {
 				g := affinityGroup(repelling, of.class, a)
@@ -118,14 +124,14 @@ func (t *runTable) tidy() {
 		if r.total > 0 {
 			t.put(r)
 		} else {
-			delete(t.of, runKey{r.class, r.lingers})
+			delete(t.of, r.runKey)
 		}
 	}
 }
 
 // count adds the node and its pods, or takes them off, where they are counted by kind.
 func (t *runTable) count(k *keptNode, sign int) {
-	if !t.byKind {
+	if !t.byKind || k.node.src.Deleting {
 		return
 	}
 	kind := k.node.kind
@@ -191,7 +197,7 @@ func hashOf(ref *cluster.PodRef) uint64 {
 
 // running is what a solver knows of the pods that run.
 type running struct {
-	matched map[*run][]*group // groups by host that count the pods
+	matched map[*run][]*group // groups that count the pods: those by host, and all of pods on nodes that go
 	owned   map[*run][]*group // repelling groups that the pods bear, and that concern pending pods
 	both    []runningPending
 }
@@ -237,11 +243,13 @@ func (s *solver) countRunning() {
 	for _, g := range s.groups {
 		for i := range runs.index.candidates(g.selector) {
 			r := runs.all[i]
-			if r.total == 0 || r.lingers && g.kind == spreading || !g.selects(r.class) {
+			if r.total == 0 || (r.lingers || r.going) && g.kind == spreading || !g.selects(r.class) {
 				continue
 			}
-			if g.byHost {
+			if g.byHost || r.going {
 				s.running.matched[r] = append(s.running.matched[r], g)
+			}
+			if g.byHost {
 				g.total += r.total - s.twice(r)
 				continue
 			}
@@ -265,6 +273,31 @@ func (s *solver) countRunning() {
 			}
 		}
 	}
+	s.countGoing()
+}
+
+// countGoing counts what runs on nodes that are being deleted, for affinity by other keys than the host: kube-scheduler counts
+// it until it ends.
+func (s *solver) countGoing() {
+	for _, k := range s.ground().going {
+		for _, c := range k.runs {
+			n := c.n - s.twiceOn(c.run, k)
+			if n == 0 {
+				continue
+			}
+			for _, g := range s.running.matched[c.run] {
+				if d, ok := k.node.domain(g.keyID); ok && !g.byHost {
+					g.counts[d] += n
+					g.total += n
+				}
+			}
+			for _, g := range s.running.owned[c.run] {
+				if d, ok := k.node.domain(g.keyID); ok && !g.byHost {
+					g.owners[d] += n
+				}
+			}
+		}
+	}
 }
 
 // hostOf is what groups by host count on the node.
@@ -278,12 +311,7 @@ func (s *solver) hostOf(n *node) *hostState {
 		return &n.host
 	}
 	for _, c := range n.was.runs {
-		count := c.n
-		for _, x := range s.running.both {
-			if x.node == n.was && x.run == c.run {
-				count--
-			}
-		}
+		count := c.n - s.twiceOn(c.run, n.was)
 		if count == 0 {
 			continue
 		}
@@ -321,12 +349,23 @@ func (s *solver) twiceIn(r *run, kind int) int {
 	return n
 }
 
+// twiceOn is twice on one node.
+func (s *solver) twiceOn(r *run, k *keptNode) int {
+	n := 0
+	for _, x := range s.running.both {
+		if x.run == r && x.node == k {
+			n++
+		}
+	}
+	return n
+}
+
 // runningAndPending finds pods that run and are to be placed anew.
 func (s *solver) runningAndPending() []runningPending {
 	g := s.ground()
 	if !g.runs.hashed {
 		g.runs.hashed, g.runs.refs = true, map[uint64]int{}
-		for _, k := range g.order {
+		for _, k := range slices.Concat(g.order, g.going) {
 			g.runs.hash(k, 1)
 		}
 	}
@@ -343,10 +382,10 @@ func (s *solver) runningAndPending() []runningPending {
 		return nil
 	}
 	var out []runningPending
-	for _, k := range g.order {
+	for _, k := range slices.Concat(g.order, g.going) {
 		for _, pod := range k.node.src.Pods {
 			if pod.Class != nil && pod.InCompany() && suspects[pod.PodRef] {
-				out = append(out, runningPending{k, g.runs.of[runKey{pod.Class, pod.Lingers}]})
+				out = append(out, runningPending{k, g.runs.of[k.runKey(pod)]})
 			}
 		}
 	}

@@ -94,3 +94,54 @@ func TestASpreadLooksAtNodesThatARunningPodKeepsSomeOut(t *testing.T) {
 		}
 	}
 }
+
+// Pods that run on a node that is being deleted count for affinity and anti-affinity until they have ended, as for kube-scheduler.
+func TestPodsOnNodesThatGoCountForAffinity(t *testing.T) {
+	apart := app("db", 1000, func(c *cluster.Class) {
+		c.AntiAffinity = []cluster.PodAffinity{{Key: requirement.Zone, Selector: named("db")}}
+	})
+	together := func(key string) *cluster.Class {
+		return app("cache", 1000, func(c *cluster.Class) {
+			c.PodAffinity = []cluster.PodAffinity{{Key: key, Selector: named("cache")}}
+		})
+	}
+	for name, test := range map[string]struct {
+		class  *cluster.Class
+		change func(*cluster.Pod)
+		stays  string // zone of another pod of the class
+		zone   string // of the new node; none for a pod that waits
+	}{
+		"apart from a pod that lingers":         {apart, func(p *cluster.Pod) { p.Terminating, p.Lingers = true, true }, "b", "c"},
+		"apart from a static pod":               {apart, func(p *cluster.Pod) { p.Mirror = true }, "b", "c"},
+		"apart from a pod that ends":            {apart, func(p *cluster.Pod) { p.Terminating = true }, "b", "a"},
+		"with a pod that lingers in the zone":   {together(requirement.Zone), func(p *cluster.Pod) { p.Terminating, p.Lingers = true, true }, "", "a"},
+		"with a pod that lingers on the node":   {together(requirement.Hostname), func(p *cluster.Pod) { p.Terminating, p.Lingers = true, true }, "", ""},
+		"with a pod that ends on the node":      {together(requirement.Hostname), func(p *cluster.Pod) { p.Terminating = true }, "", "c"},
+		"with a pod that ends in a dearer zone": {together(requirement.Zone), func(p *cluster.Pod) { p.Terminating = true }, "", "c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := someOf(test.class, "old", 1)
+			test.change(old[0])
+			going := standing("going", "a", 4000, old...)
+			going.Deleting = true
+			types := sold("t", 4000, 100, "a", "b", "c")
+			if test.class != apart {
+				types.Offerings[2].Price = 90
+			}
+			p := &pack.Problem{Pools: []*cluster.Pool{{Name: "p", Types: []*catalog.Type{types}}}, Nodes: []*cluster.Node{going}, Pending: someOf(test.class, "new", 1)}
+			if test.stays != "" {
+				p.Nodes = append(p.Nodes, standing("stays", test.stays, 1000, someOf(test.class, "other", 1)...))
+			}
+			out := solved(t, p)
+			got := ""
+			for _, n := range out.NewNodes {
+				got += n.Types[0].Zone
+			}
+			if got != test.zone || waiting(out) > 0 != (test.zone == "") {
+				t.Errorf("launched in %q, want %q:\n%s", got, test.zone, out)
+			}
+			p.Pending = append(p.Pending, old...) // which is to be placed anew: it does not count where it is
+			solved(t, p)
+		})
+	}
+}

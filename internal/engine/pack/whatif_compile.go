@@ -154,7 +154,7 @@ func (w *WhatIf) findForeign() {
 			if pod.Class == nil || !pod.InCompany() || Movable(pod) {
 				continue
 			}
-			of := runKey{pod.Class, pod.Lingers}
+			of := runKey{class: pod.Class, lingers: pod.Lingers}
 			mine, ok := known[of]
 			if !ok {
 				mine = w.countedFor(of)

@@ -265,8 +265,17 @@ func (c *moveChecker) places() {
 			out.Placements[at].Pods = append(out.Placements[at].Pods, pl.Pods...)
 		}
 	}
+	waits := map[cluster.PodRef]bool{}
+	for _, pod := range c.p.Cluster.Pending {
+		waits[pod.PodRef] = true
+	}
 	for _, n := range c.p.Cluster.Nodes {
 		if c.going[n.Name] == 0 {
+			if n.Deleting && slices.ContainsFunc(n.Pods, func(pod *cluster.Pod) bool { return waits[pod.PodRef] }) {
+				drained := *n // of pods that wait for another node
+				drained.Pods = slices.DeleteFunc(slices.Clone(n.Pods), func(pod *cluster.Pod) bool { return waits[pod.PodRef] })
+				n = &drained
+			}
 			after.Nodes = append(after.Nodes, n)
 			continue
 		}
