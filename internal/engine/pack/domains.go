@@ -121,7 +121,7 @@ func (s *solver) allows(d *demand) func(domain string) bool {
 }
 
 // domainsNow are the domains that a spread is measured over. As a rule those that could be launched count too, because
-// someone may; once everything else is placed, only those that have a node or will have one.
+// someone may; once everything else is placed, only those that have a node, or will or may have one of the plan's.
 func (s *solver) domainsNow(g *group) []string {
 	if !s.lastResort {
 		return g.domains()
@@ -131,25 +131,34 @@ func (s *solver) domainsNow(g *group) []string {
 		found[d] = true
 	}
 	for _, m := range s.newNodes {
-		if counts, sure := g.looksAt(s, m.pool, m.shape, m.types); sure && !counts {
-			continue
-		} else if !sure && m.pool.hasLimits() {
-			return g.domains() // settling it now could take more of the limit than was counted
-		}
-		if !g.countingNewNode(s, m) {
-			continue
-		}
-		if m.pool.hasLimits() && s.settled(m.shape, g.keyID) == "" {
-			return g.domains() // settling it now could take more of the limit than was counted
-		}
-		if d, ok := s.pinNewNode(m, g.keyID); ok {
-			found[d] = true
+		counts, sure := g.looksAt(s, m.pool, m.shape, m.types)
+		switch {
+		case sure && !counts:
+		case !m.pool.settlesFreely() && (!sure || s.settled(m.shape, g.keyID) == ""):
+			g.mayAdd(s, m, found)
+		case g.countingNewNode(s, m):
+			if d, ok := s.pinNewNode(m, g.keyID); ok {
+				found[d] = true
+			}
 		}
 	}
 	if len(found) == 0 {
 		return g.reachable
 	}
 	return sortedKeys(found)
+}
+
+// settlesFreely reports whether a new node of the pool can always be settled on less than it may become. It could take more of
+// a limit than was counted, or leave fewer values than the pool asks for.
+func (p *pool) settlesFreely() bool { return !p.hasLimits() && !p.hasMinValues }
+
+// mayAdd adds the domains in which the new node may come to be one that the spread looks at.
+func (g *group) mayAdd(s *solver, m *newNode, found map[string]bool) {
+	for _, r := range g.filter {
+		if sh := s.and(m.shape, s.reqID(r)); sh != nil {
+			s.domainsOf(sh, g.keyID, found)
+		}
+	}
 }
 
 // rank orders domains: less is better.

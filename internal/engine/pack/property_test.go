@@ -177,6 +177,11 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 		if rapid.IntRange(0, 3).Draw(t, "limited") == 0 {
 			pool.Limits = res.List{res.CPU: int64(rapid.IntRange(1, 12).Draw(t, "limit")) * 1000, res.Nodes: int64(rapid.IntRange(1, 4).Draw(t, "nodes"))}
 		}
+		if rapid.IntRange(0, 4).Draw(t, "varied") == 0 {
+			key := rapid.SampledFrom([]string{requirement.Zone, requirement.CapacityType, requirement.InstanceType, requirement.Arch}).Draw(t, "values of")
+			pool.Requirements = append(pool.Requirements, requirement.Term{Key: key, Operator: requirement.Exists, MinValues: rapid.IntRange(1, 3).Draw(t, "least")})
+			p.Options.MinValuesBestEffort = rapid.Bool().Draw(t, "best effort")
+		}
 		p.Pools = append(p.Pools, pool)
 	}
 	if rapid.Bool().Draw(t, "daemon") {
@@ -195,7 +200,7 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 			classes = append(classes, revised(t, c))
 		}
 	}
-	drawNodes(t, p, classes)
+	drawNodes(t, p, classes, topology)
 	n := 0
 	for _, c := range classes {
 		for range rapid.IntRange(1, 5).Draw(t, "count") {
@@ -207,7 +212,7 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 	return p
 }
 
-func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
+func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class, topology bool) {
 	for i := range rapid.IntRange(0, 3).Draw(t, "existing") {
 		name := fmt.Sprintf("node-%d", i)
 		n := &cluster.Node{Name: name, Initialized: true, Allocatable: res.List{res.CPU: 3000, res.Memory: 8 << 30, res.Pods: 10}, Used: res.List{},
@@ -242,10 +247,11 @@ func drawNodes(t *rapid.T, p *pack.Problem, classes []*cluster.Class) {
 		if rapid.IntRange(0, 5).Draw(t, "deleting") == 0 {
 			n.Deleting = true
 			for _, old := range n.Pods {
-				switch rapid.IntRange(0, 3).Draw(t, "displaced") {
-				case 0:
+				switch x := rapid.IntRange(0, 3).Draw(t, "displaced"); {
+				case x == 0:
 					old.Mirror = true
-				case 1:
+				case x == 1 && topology: // it may bear anti-affinity
+					old.Terminating, old.Lingers = false, false
 					p.Pending = append(p.Pending, old)
 				}
 			}

@@ -2,6 +2,7 @@ package pack_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
@@ -142,6 +143,53 @@ func TestPodsOnNodesThatGoCountForAffinity(t *testing.T) {
 			}
 			p.Pending = append(p.Pending, old...) // which is to be placed anew: it does not count where it is
 			solved(t, p)
+		})
+	}
+}
+
+// A node whose zone is open, because its NodePool asks for several, may add a zone to those that a spread is measured over.
+func TestASpreadHeedsNodesThatMayBeInAnotherZone(t *testing.T) {
+	arch := func(t *catalog.Type, name string) *catalog.Type {
+		t.Requirements[1].Values = []string{name}
+		return t
+	}
+	for name, test := range map[string]struct {
+		key   string
+		types []*catalog.Type
+		arch  []requirement.Term
+	}{
+		"any zone":       {requirement.Zone, []*catalog.Type{sold("t", 2000, 100, "c", "d")}, nil},
+		"counted or not": {requirement.Arch, []*catalog.Type{arch(sold("arm", 2000, 110, "c"), "arm64"), sold("amd", 2000, 100, "c")}, []requirement.Term{in(requirement.Arch, "arm64")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wide := &cluster.Pool{Name: "wide", Taints: []cluster.Taint{{Key: "wide", Effect: cluster.NoSchedule}}, Types: test.types,
+				Requirements: []requirement.Term{{Key: test.key, Operator: requirement.Exists, MinValues: 2}}}
+			one := &cluster.Pool{Name: "one", Types: []*catalog.Type{arch(sold("u", 1200, 100, "b"), "arm64")}}
+			even := app("even", 1000, func(c *cluster.Class) {
+				c.Spreads = []cluster.Spread{{Key: requirement.Zone, MaxSkew: 1, Selector: named("even")}}
+				c.Selector = test.arch
+			})
+			other := app("other", 1000, func(c *cluster.Class) {
+				c.Tolerations = []cluster.Toleration{{Key: "wide", Exists: true}}
+				c.Selector = []requirement.Term{in(requirement.NodePool, "wide")}
+			})
+			p := &pack.Problem{Pools: []*cluster.Pool{wide, one}, Pending: append(someOf(even, "even", 2), someOf(other, "other", 1)...)}
+			out := solved(t, p)
+			if waiting(out) != 1 {
+				t.Fatalf("%d pods wait, want the second of those that spread: it has no zone where the first one's like are even\n%s", waiting(out), out)
+			}
+			// With both in zone b the scheduler refuses the second, should the other node come to be in another zone.
+			for i := range out.NewNodes {
+				if m := &out.NewNodes[i]; m.Pool == "one" {
+					again := *m
+					again.Pods, out.Unplaced = out.Unplaced[0].Pods, nil
+					out.NewNodes, out.Price = append(out.NewNodes, again), out.Price+again.Price
+					break
+				}
+			}
+			if !slices.ContainsFunc(verify.Check(p, out), func(v verify.Violation) bool { return v.Rule == "spread" }) {
+				t.Errorf("the second opinion finds nothing wrong with\n%s", out)
+			}
 		})
 	}
 }

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kerf-sh/kerf/internal/engine/cluster"
@@ -37,25 +38,29 @@ func (c *plain) topology() {
 }
 
 func (c *plain) domain(h *host, key string) (string, bool) {
-	return c.findDomain(h, requirement.Normalize(key))
+	all := c.findDomains(h, requirement.Normalize(key))
+	if len(all) != 1 {
+		return "", false
+	}
+	return all[0], true
 }
 
-func (c *plain) findDomain(h *host, key string) (string, bool) {
+func (c *plain) findDomains(h *host, key string) []string {
 	if key == requirement.Hostname {
 		if h.node != nil {
 			if v, ok := h.node.Labels[requirement.Hostname]; ok {
-				return v, true
+				return []string{v}
 			}
-			return hostname(h.node), true
+			return []string{hostname(h.node)}
 		}
-		return h.name, true
+		return []string{h.name}
 	}
 	if h.node != nil {
 		l, ok := c.certain(h.node)[key]
 		if !ok || len(l.values) != 1 || l.missing {
-			return "", false
+			return nil
 		}
-		return l.values[0], true
+		return l.values
 	}
 	values := map[string]bool{}
 	for _, choice := range h.launched.Types {
@@ -71,13 +76,7 @@ func (c *plain) findDomain(h *host, key string) (string, bool) {
 			}
 		}
 	}
-	if len(values) != 1 {
-		return "", false
-	}
-	for v := range values {
-		return v, true
-	}
-	return "", false
+	return slices.Collect(maps.Keys(values))
 }
 
 // selected are the pods on the host that count for a constraint of the class.
@@ -95,7 +94,7 @@ type plainTally struct {
 	counts map[string]int
 	// early counts the pods that must be there before: placed pods without the constraint may come last.
 	early  map[string]int
-	mayAdd bool // an empty host, some time
+	mayAdd bool // an empty host, some time; or a domain that a new node may come to be in
 }
 
 func (c *plain) spread(h *host, pod *cluster.Pod, i int) {
@@ -137,6 +136,19 @@ func (c *plain) count(pod *cluster.Pod, sp cluster.Spread) *plainTally {
 		}
 	}
 	t.mayAdd = requirement.Normalize(sp.Key) == requirement.Hostname && c.mayAdd(pod, sp)
+	for _, other := range c.hosts {
+		if other.launched != nil && len(other.placed) > 0 && c.looksAt(other, pod, sp) {
+			for _, d := range c.findDomains(other, requirement.Normalize(sp.Key)) {
+				if _, there := t.counts[d]; !there {
+					settled := *other.launched
+					settled.Requirements = append(slices.Clone(settled.Requirements), requirement.Term{Key: sp.Key, Operator: requirement.In, Values: []string{d}})
+					if in := (&host{launched: &settled, pool: other.pool, taints: other.taints}); c.looksAt(in, pod, sp) {
+						t.mayAdd = true
+					}
+				}
+			}
+		}
+	}
 	return t
 }
 

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,6 +37,8 @@ type view struct {
 type frame struct {
 	there []bool
 	count int
+	// more: a node to launch, which is not settled on a domain, may come to be in one more.
+	more bool
 }
 
 func (c *checker) spread(h *host, pod *cluster.Pod, i int) {
@@ -71,7 +74,7 @@ func (c *checker) count(pod *cluster.Pod, i int) *tally {
 		return t
 	}
 	col := c.column(sp.Key)
-	t := &tally{frame: c.frame(v, col), early: map[int]int{}}
+	t := &tally{frame: c.frame(v, col, pod.Class, sp), early: map[int]int{}}
 	counts := map[int]int{}
 	for _, other := range found {
 		bearer := c.bears(other.class, x, i)
@@ -95,7 +98,7 @@ func (c *checker) count(pod *cluster.Pod, i int) *tally {
 			}
 		}
 	}
-	if t.frame.count < sp.MinDomains || requirement.Normalize(sp.Key) == requirement.Hostname && c.mayAdd(v, pod, sp) {
+	if t.frame.count < sp.MinDomains || t.frame.more || requirement.Normalize(sp.Key) == requirement.Hostname && c.mayAdd(v, pod, sp) {
 		t.least = 0
 	}
 	c.talliesBy[text] = t
@@ -145,7 +148,7 @@ func (c *checker) view(class *cluster.Class, sp cluster.Spread) (*view, string) 
 	return v, text
 }
 
-func (c *checker) frame(v *view, col *column) *frame {
+func (c *checker) frame(v *view, col *column, class *cluster.Class, sp cluster.Spread) *frame {
 	f := v.frames[col]
 	if f == nil {
 		f = &frame{there: make([]bool, len(col.names))}
@@ -155,9 +158,37 @@ func (c *checker) frame(v *view, col *column) *frame {
 				f.count++
 			}
 		}
+		asked := map[*kind]bool{}
+		for at, looked := range v.looked {
+			if f.more || !looked || len(col.may[at]) < 2 || asked[c.hosts[at].kind] {
+				continue
+			}
+			asked[c.hosts[at].kind] = true
+			f.more = slices.ContainsFunc(col.may[at], func(d int) bool { return !f.there[d] && c.mayCount(c.hosts[at], class, sp, col.names[d]) })
+		}
 		v.frames[col] = f
 	}
 	return f
+}
+
+// mayCount reports whether a node to launch that comes to be in the domain is one that the spread looks at.
+func (c *checker) mayCount(h *host, class *cluster.Class, sp cluster.Spread, domain string) bool {
+	key, selection := requirement.Normalize(sp.Key), &cluster.Class{}
+	if !sp.IgnoreAffinity {
+		selection = c.text(class).chooses
+	}
+	return slices.ContainsFunc(h.kind.types, func(t *catalog.Type) bool {
+		for i, s := range c.launch(h.kind, t).states {
+			if s != nil && t.Offerings[i].Available && slices.Contains(s[key].values, domain) {
+				there := maps.Clone(s)
+				there.set(key, domain)
+				if matchesAny(selection, there, false) {
+					return true
+				}
+			}
+		}
+		return false
+	})
 }
 
 // mayAdd reports whether a node that the spread looks at could be launched from any pool: an empty host, some time.
