@@ -111,7 +111,7 @@ func (w *crowds) choose(class *cluster.Class, namespaces []string, sel *cluster.
 	return out, text
 }
 
-// spots is how many pods that a constraint asks for are in each domain, and how many of them the plan placed.
+// spots is how many pods that a constraint asks for are, or may come to be, in each domain, and how many of them the plan placed.
 type spots struct {
 	all, placed map[int]int
 }
@@ -137,7 +137,7 @@ func (c *checker) spots(pod *cluster.Pod, i int) *spots {
 		col := c.column(t.Key)
 		for _, x := range found {
 			for _, p := range x.at {
-				if d := col.ids[p.host.at]; d >= 0 {
+				for _, d := range col.may[p.host.at] {
 					s.all[d] += p.running + p.lingering + p.placed
 					s.placed[d] += p.placed
 				}

@@ -245,12 +245,10 @@ func (c *plain) suits(h *host, pod *cluster.Pod) bool {
 }
 
 func (c *plain) apart(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
-	mine, ok := c.domain(h, t.Key)
-	if !ok {
-		return
-	}
+	key := requirement.Normalize(t.Key)
+	mine := c.findDomains(h, key)
 	for _, other := range c.hosts {
-		if d, ok := c.domain(other, t.Key); !ok || d != mine {
+		if !slices.ContainsFunc(c.findDomains(other, key), func(d string) bool { return slices.Contains(mine, d) }) {
 			continue
 		}
 		for _, x := range c.selected(other, pod.Class, namespacesOf(pod, t), t.Selector) {
@@ -262,12 +260,10 @@ func (c *plain) apart(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
 }
 
 func (c *plain) apartFromRunning(h *host, pod *cluster.Pod, t cluster.PodAffinity) {
-	mine, ok := c.domain(h, t.Key)
-	if !ok {
-		return
-	}
+	key := requirement.Normalize(t.Key)
+	mine := c.findDomains(h, key)
 	for _, other := range c.hosts {
-		if d, ok := c.domain(other, t.Key); !ok || d != mine {
+		if !slices.ContainsFunc(c.findDomains(other, key), func(d string) bool { return slices.Contains(mine, d) }) {
 			continue
 		}
 		for _, x := range c.selected(other, pod.Class, namespacesOf(pod, t), t.Selector) {

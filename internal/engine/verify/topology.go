@@ -55,23 +55,20 @@ func namespacesOf(pod *cluster.Pod, t cluster.PodAffinity) []string {
 	return t.Namespaces
 }
 
-// apart looks at the pods in the host's domain one by one only where there are some that must not be there.
+// apart looks at the pods in the host's domain one by one only where there are some that must not be there. A node to launch that is not
+// settled on a domain may come to be in each that it leaves, and there it must be apart as well.
 func (c *checker) apart(h *host, pod *cluster.Pod, i int) {
 	t := pod.Class.AntiAffinity[i]
-	col := c.column(t.Key)
-	mine := col.ids[h.at]
-	if mine < 0 {
-		return
-	}
-	others := c.spots(pod, i).all[mine]
+	col, own := c.column(t.Key), 0
 	if counted(pod, pod.Class, namespacesOf(pod, t), t.Selector) {
-		others--
+		own = 1
 	}
-	if others <= 0 {
+	all := c.spots(pod, i).all
+	if !slices.ContainsFunc(col.may[h.at], func(d int) bool { return all[d] > own }) {
 		return
 	}
 	for _, other := range c.hosts {
-		if col.ids[other.at] != mine {
+		if !col.meet(h, other) {
 			continue
 		}
 		for _, x := range c.selected(other, pod.Class, namespacesOf(pod, t), t.Selector) {
@@ -84,13 +81,12 @@ func (c *checker) apart(h *host, pod *cluster.Pod, i int) {
 
 func (c *checker) apartFromRunning(h *host, pod *cluster.Pod, i int) {
 	t := pod.Class.AntiAffinity[i]
-	col := c.column(t.Key)
-	mine := col.ids[h.at]
-	if mine < 0 || c.spots(pod, i).placed[mine] == 0 {
+	col, placed := c.column(t.Key), c.spots(pod, i).placed
+	if !slices.ContainsFunc(col.may[h.at], func(d int) bool { return placed[d] > 0 }) {
 		return
 	}
 	for _, other := range c.hosts {
-		if col.ids[other.at] != mine {
+		if !col.meet(h, other) {
 			continue
 		}
 		for _, x := range c.selected(other, pod.Class, namespacesOf(pod, t), t.Selector) {
