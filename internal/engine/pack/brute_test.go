@@ -49,8 +49,9 @@ func launchOne(pool *cluster.Pool, t *catalog.Type, o catalog.Offering, team str
 		Types: []plan.TypeChoice{{Name: t.Name, Price: price, Zone: o.Zone, CapacityType: o.CapacityType}}}}}
 }
 
-// acceptOneChoice lets pools take nodes that leave a single choice, as those of the search do.
+// acceptOneChoice lets pools take nodes that leave a single choice, as those of the search do, at any price.
 func acceptOneChoice(p *pack.Problem) {
+	p.Options.PriceGuard = 0
 	for _, pool := range p.Pools {
 		pool.Requirements = slices.DeleteFunc(pool.Requirements, func(x requirement.Term) bool { return x.MinValues > 0 })
 	}

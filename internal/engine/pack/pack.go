@@ -58,7 +58,7 @@ func (e *Engine) Solve(p *Problem) *plan.Plan {
 		e.memory = k
 		return out
 	}
-	out := guardPrices(p, k.solve(p))
+	out := guardPrices(p, k.solve(p), k.solve)
 	k.endRound()
 	k.last = &solved{problem: *p, plan: out}
 	e.memory = k

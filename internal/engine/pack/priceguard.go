@@ -16,13 +16,21 @@ import (
 // dearest first; all others are compared together. Each takes a small solution; a plan has rarely more than a handful of shapes.
 const guardedShapes = 20
 
-// guardPrices takes out of a plan the new nodes that cost more than Options.PriceGuard times what their pods usually cost: what
+// guardRounds is how often single nodes of a plan are held back before whole classes are. A spread over a domain that only has dear
+// instances holds back a part of its pods each time, one of three with three domains.
+const guardRounds = 5
+
+// guardPrices keeps new nodes out of a plan that cost more than Options.PriceGuard times what their pods usually cost: what
 // the cheapest nodes for them cost when EC2 is short of nothing. Their pods wait. The multiple doubles whenever the rank of the
 // oldest of them rises (agedAt), so that no pod waits for ever. New nodes that are compared by themselves are told their usual price.
 //
+// Other pods may have been placed as they are because those pods are where they are: to be even with them, or with them. So the
+// problem is solved again without the pods that wait, until no new node is too dear.
+//
 // Cost: nothing unless EC2 is short of something; then a small solution for each shape of node, up to guardedShapes, and a first
-// plan for the pods of all others.
-func guardPrices(p *Problem, out *plan.Plan) *plan.Plan {
+// plan for the pods of all others; and where nodes are too dear another solution of the problem each time, of which there are at most
+// guardRounds and as many as there are classes.
+func guardPrices(p *Problem, out *plan.Plan, solve func(*Problem) *plan.Plan) *plan.Plan {
 	if p.Options.PriceGuard <= 0 || len(out.NewNodes) == 0 {
 		return out
 	}
@@ -33,34 +41,91 @@ func guardPrices(p *Problem, out *plan.Plan) *plan.Plan {
 	for _, pod := range p.Pending {
 		g.pods[pod.PodRef] = pod
 	}
+	first, rest := out.Stats, *p
+	var waiting []*cluster.Pod
+	why := map[cluster.PodRef]plan.Reason{}
+	wait := func(pod *cluster.Pod, r plan.Reason) {
+		if _, known := why[pod.PodRef]; !known {
+			waiting, why[pod.PodRef] = append(waiting, pod), r
+		}
+	}
+	for round := 1; ; round++ {
+		dear := g.dear(out)
+		if len(dear) == 0 {
+			break
+		}
+		classes := map[string]plan.Reason{}
+		for i := range out.NewNodes {
+			r, waits := dear[i]
+			if !waits {
+				continue
+			}
+			for _, ref := range out.NewNodes[i].Pods {
+				pod := g.pods[ref]
+				wait(pod, r)
+				if _, known := classes[pod.Class.ID]; !known && round > guardRounds {
+					classes[pod.Class.ID] = r
+				}
+			}
+		}
+		left := make([]*cluster.Pod, 0, len(rest.Pending))
+		for _, pod := range rest.Pending {
+			if pod.Class != nil {
+				if r, waits := classes[pod.Class.ID]; waits {
+					wait(pod, r)
+				}
+			}
+			if _, waits := why[pod.PodRef]; !waits {
+				left = append(left, pod)
+			}
+		}
+		rest.Pending = left
+		out = solve(&rest)
+	}
+	if len(waiting) == 0 {
+		return out
+	}
+	slices.SortStableFunc(waiting, byAge)
+	guarded := *out
+	guarded.Unplaced = slices.Clone(out.Unplaced)
+	for i := range guarded.Unplaced {
+		guarded.Unplaced[i].Pods = slices.Clip(guarded.Unplaced[i].Pods)
+	}
+	for _, pod := range waiting {
+		addUnplaced(&guarded, pod, why[pod.PodRef])
+	}
+	slices.SortStableFunc(guarded.Unplaced, func(a, b plan.Unplaced) int { return cmp.Compare(a.ClassID, b.ClassID) })
+	guarded.Stats.Pods, guarded.Stats.Classes = first.Pods, first.Classes
+	return &guarded
+}
+
+// dear are the new nodes of a plan that are too dear, by their place in it, and why.
+func (g *priceGuard) dear(out *plan.Plan) map[int]plan.Reason {
 	order := make([]int, len(out.NewNodes))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(out.NewNodes[b].Price, out.NewNodes[a].Price) })
-	held := map[int]plan.Reason{}
+	dear := map[int]plan.Reason{}
 	var rest []int
 	for _, i := range order {
 		n := out.NewNodes[i : i+1]
 		if _, known := g.usual[g.kind(n)]; !known && len(g.usual) >= guardedShapes {
 			rest = append(rest, i)
-		} else if r, dear := g.judge(n); dear {
-			held[i] = r
+		} else if r, tooDear := g.judge(n); tooDear {
+			dear[i] = r
 		}
 	}
 	nodes := make([]plan.NewNode, len(rest))
 	for at, i := range rest {
 		nodes[at] = out.NewNodes[i]
 	}
-	if r, dear := g.judge(nodes); dear {
+	if r, tooDear := g.judge(nodes); tooDear {
 		for _, i := range rest {
-			held[i] = r
+			dear[i] = r
 		}
 	}
-	if len(held) == 0 {
-		return out
-	}
-	return g.without(out, held)
+	return dear
 }
 
 type priceGuard struct {
@@ -200,26 +265,7 @@ func FirstOpens(types []*catalog.Type) string {
 	return clock(first)
 }
 
-// without is the plan without some of its new nodes, whose pods wait.
-func (g *priceGuard) without(p *plan.Plan, held map[int]plan.Reason) *plan.Plan {
-	out := *p
-	out.NewNodes, out.Unplaced = nil, slices.Clone(p.Unplaced)
-	for i := range p.NewNodes {
-		n := &p.NewNodes[i]
-		r, waits := held[i]
-		if !waits {
-			out.NewNodes = append(out.NewNodes, *n)
-			continue
-		}
-		out.Price -= n.Price
-		for _, ref := range n.Pods {
-			addUnplaced(&out, g.pods[ref], r)
-		}
-	}
-	slices.SortStableFunc(out.Unplaced, func(a, b plan.Unplaced) int { return cmp.Compare(a.ClassID, b.ClassID) })
-	return &out
-}
-
+// addUnplaced notes that the pod is left, and that reason before others.
 func addUnplaced(p *plan.Plan, pod *cluster.Pod, r plan.Reason) {
 	at := slices.IndexFunc(p.Unplaced, func(u plan.Unplaced) bool { return u.ClassID == pod.Class.ID })
 	if at < 0 {
@@ -227,7 +273,7 @@ func addUnplaced(p *plan.Plan, pod *cluster.Pod, r plan.Reason) {
 		return
 	}
 	u := &p.Unplaced[at]
-	u.Pods = append(slices.Clone(u.Pods), pod.PodRef)
+	u.Pods = append(u.Pods, pod.PodRef)
 	if !slices.ContainsFunc(u.Reasons, func(o plan.Reason) bool { return o.Code == r.Code && o.Pool == r.Pool }) {
 		u.Reasons = append([]plan.Reason{r}, u.Reasons...)
 	}

@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -149,5 +150,63 @@ func TestAShortageIsExplainedAsOne(t *testing.T) {
 	x := conflict.Explain(p, out, "c")
 	if x == nil || x.Best == nil || x.Best.Constraint.Kind != plan.Availability || !strings.Contains(x.Best.Text(), "wait: EC2 is short of spot c6i.2xlarge in z-a, next try at 10:00:20 UTC") {
 		t.Errorf("the best is %+v", x.Best)
+	}
+}
+
+// What a pod that waits for a better price was to be even with, or together with, is planned as it can be without it.
+func TestPodsThatWaitForAPriceHoldUpNoOthers(t *testing.T) {
+	now := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	short := func(t *catalog.Type, at int) *catalog.Type {
+		t.Offerings[at].Available, t.Offerings[at].Unavailable, t.Offerings[at].Opens = false, "insufficient capacity", now.Add(time.Minute)
+		return t
+	}
+	ofKind := func(t *catalog.Type, arch string) *catalog.Type {
+		t.Requirements[1].Values = []string{arch}
+		return t
+	}
+	even := app("even", 1000, func(c *cluster.Class) {
+		c.Spreads = []cluster.Spread{{Key: requirement.Zone, MaxSkew: 1, Selector: named("even")}}
+	})
+	leader := app("leader", 1000, func(c *cluster.Class) { c.Selector = []requirement.Term{in(requirement.Arch, "arm64")} })
+	follower := app("follower", 1000, func(c *cluster.Class) {
+		c.Selector = []requirement.Term{in(requirement.Arch, "amd64")}
+		c.PodAffinity = []cluster.PodAffinity{{Key: requirement.Zone, Selector: named("leader")}}
+	})
+	for name, test := range map[string]struct {
+		types    []*catalog.Type
+		nodes    []*cluster.Node
+		pending  []*cluster.Pod
+		launched map[string]int // pods, by zone
+		dear     int            // pods that wait for a better price
+	}{
+		"a spread over a zone with dear instances": {[]*catalog.Type{short(sold("usual", 2100, 100, "a", "b", "c"), 2), sold("metal", 64000, 5000, "c")},
+			[]*cluster.Node{standing("full", "c", 10)}, someOf(even, "even", 5), map[string]int{"a": 1, "b": 1}, 3},
+		"followers of a pod on a dear instance": {[]*catalog.Type{short(ofKind(sold("usual", 2100, 100, "a"), "arm64"), 0), ofKind(sold("metal", 64000, 5000, "a"), "arm64"), sold("plain", 2100, 90, "a")},
+			nil, append(someOf(leader, "leader", 1), someOf(follower, "follower", 2)...), map[string]int{}, 1},
+		"hundreds of pods": {[]*catalog.Type{short(sold("usual", 2100, 100, "a", "b", "c"), 2), sold("metal", 2200, 5000, "c")},
+			[]*cluster.Node{standing("full", "c", 10)}, someOf(even, "even", 300), nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pack.Problem{Now: now, Nodes: test.nodes, Pending: test.pending, Options: pack.Options{PriceGuard: 5}, Pools: []*cluster.Pool{{Name: "p", Types: test.types}}}
+			for _, pod := range p.Pending {
+				pod.CreatedAt = now
+			}
+			out := solved(t, p)
+			launched, dear := map[string]int{}, 0
+			for _, n := range out.NewNodes {
+				launched[n.Types[0].Zone] += len(n.Pods)
+			}
+			for _, u := range out.Unplaced {
+				if u.Reasons[0].Code == plan.TooDear {
+					dear += len(u.Pods)
+				}
+			}
+			if test.launched != nil && (!maps.Equal(launched, test.launched) || dear != test.dear) {
+				t.Errorf("launched %v, %d wait for a better price; want %v and %d\n%s", launched, dear, test.launched, test.dear, out)
+			}
+			if n := waiting(out); launched["c"] > 0 || n+launched["a"]+launched["b"] != len(p.Pending) || out.Stats.Pods != len(p.Pending) {
+				t.Errorf("launched %v, %d wait, %d in all", launched, n, out.Stats.Pods)
+			}
+		})
 	}
 }

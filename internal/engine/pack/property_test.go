@@ -49,6 +49,11 @@ func drawType(t *rapid.T, i int) *catalog.Type {
 			catalog.Offering{Zone: z, CapacityType: catalog.OnDemand, Price: price, Available: rapid.IntRange(0, 4).Draw(t, "available") > 0},
 			catalog.Offering{Zone: z, CapacityType: catalog.Spot, Price: price / 3, Available: rapid.Bool().Draw(t, "spot")})
 	}
+	for i := range ty.Offerings {
+		if o := &ty.Offerings[i]; !o.Available && rapid.Bool().Draw(t, "short") {
+			o.Unavailable, o.Opens = "insufficient capacity", time.Unix(60, 0)
+		}
+	}
 	if rapid.IntRange(0, 3).Draw(t, "reserved") == 0 {
 		n := rapid.IntRange(0, 2).Draw(t, "reservable")
 		ty.Offerings = append(ty.Offerings, catalog.Offering{Zone: rapid.SampledFrom(zones).Draw(t, "zone"), CapacityType: catalog.Reserved,
@@ -162,6 +167,7 @@ func drawProblem(t *rapid.T, topology bool) *pack.Problem {
 	p.Options.PreferenceShare = rapid.SampledFrom([]float64{0, 0, 0.5, -1}).Draw(t, "share")
 	p.Options.IgnorePreferences = rapid.IntRange(0, 4).Draw(t, "policy") == 0
 	p.Options.Upkeep = rapid.SampledFrom([]catalog.MicroUSD{0, 0, 2_200, 50_000}).Draw(t, "upkeep")
+	p.Options.PriceGuard = rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "guard")
 	var types []*catalog.Type
 	for i := range rapid.IntRange(1, 5).Draw(t, "types") {
 		types = append(types, drawType(t, i))
@@ -324,8 +330,9 @@ func TestSameProblemSamePlanWhateverTheOrder(t *testing.T) {
 	}
 }
 
-// makeEndless takes away what may run out: limits and reservations.
+// makeEndless takes away what may run out: limits and reservations; and what lets pods wait for a better time.
 func makeEndless(p *pack.Problem) {
+	p.Options.PriceGuard = 0
 	for _, pool := range p.Pools {
 		pool.Limits = nil
 		for _, ty := range pool.Types {
