@@ -1,5 +1,7 @@
 package pack
 
+import "slices"
+
 // A spread over hosts is measured from the emptiest host that it looks at. That is an empty one as a rule, because such a
 // new node may be launched any time. Where no new node that could be launched is looked at, the nodes that are there decide.
 
@@ -16,11 +18,9 @@ func (s *solver) findFloor(d *demand) bool {
 		if p.broken != "" || g.honorTaints && judgeTaints(p.src.Taints, g.tolerations) == barred {
 			continue
 		}
-		if len(p.slots) > 0 {
-			return false
-		}
 		for _, r := range g.filter {
-			if s.and(p.base, s.reqID(r)) != nil {
+			id := s.reqID(r)
+			if s.and(p.base, id) != nil || slices.ContainsFunc(p.slots, func(x slot) bool { return s.and(x.shape, id) != nil }) {
 				return false
 			}
 		}

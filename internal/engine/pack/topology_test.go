@@ -193,3 +193,22 @@ func TestASpreadHeedsNodesThatMayBeInAnotherZone(t *testing.T) {
 		})
 	}
 }
+
+// An empty node may come any time to be measured from, unless what a pool has left, such as a reservation, is not for the pods.
+func TestAReservationForOthersAddsNoHostToASpread(t *testing.T) {
+	for arch, waits := range map[string]int{"arm64": 0, "amd64": 1} {
+		reserved := sold("r", 200, 0)
+		reserved.Requirements[1].Values = []string{arch}
+		reserved.Offerings = []catalog.Offering{{Zone: "a", CapacityType: catalog.Reserved, ReservationID: "cr-1", Reservable: 1, Available: true}}
+		even := app("even", 500, func(c *cluster.Class) {
+			c.Selector = []requirement.Term{in(requirement.Arch, "amd64")}
+			c.Spreads = []cluster.Spread{{Key: requirement.Hostname, MaxSkew: 1, Selector: named("even")}}
+		})
+		n := standing("n", "a", 4000, someOf(even, "old", 1)...)
+		n.Labels[requirement.Arch] = "amd64"
+		p := &pack.Problem{Nodes: []*cluster.Node{n}, Pools: []*cluster.Pool{{Name: "p", Types: []*catalog.Type{reserved}}}, Pending: someOf(even, "new", 1)}
+		if out := solved(t, p); waiting(out) != waits {
+			t.Errorf("a reservation of %s: %d pods wait, want %d\n%s", arch, waiting(out), waits, out)
+		}
+	}
+}
