@@ -55,6 +55,7 @@ func TestWishesStayWithinTheirShare(t *testing.T) {
 		p := drawProblem(t, false)
 		p.Nodes = nil
 		makeEndless(p)
+		acceptOneChoice(p) // what a preference costs is worked out without regard to minValues
 		for _, pool := range p.Pools {
 			pool.Taints = nil
 		}
