@@ -60,7 +60,8 @@ snapshot of a cluster (kerf audit --snapshot), or manifests.
 
 --compare runs several configurations, folders with manifests and optional settings.env, on the same workload and seeds, and tells
 their differences with 95 % confidence intervals. Runs are played seed by seed, each with all configurations in their order; an
-interrupt reports what was finished. --assert makes a test of it, for CI.
+interrupt reports what was finished. --assert makes a test of it, for CI: bounds that do not hold are in the report, and on standard
+error where that is no text or goes to a file.
 
 ` + simulateFiguresText(),
 		Example: `  kerf simulate                                       # a day of 100 pods on the NodePool of the quick start

@@ -57,19 +57,34 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Interrupted != "" {
 		fmt.Fprintf(&b, "\nINTERRUPTED: %s\n", r.Interrupted)
 	}
-	for _, v := range r.Verdicts {
-		word := "ok    "
-		if !v.Holds {
-			word = "FAILED"
-		}
-		of := ""
-		if len(r.Compared) > 0 {
-			of = v.Configuration + ": "
-		}
-		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
+	for i := range r.Verdicts {
+		fmt.Fprintln(&b, r.verdict(&r.Verdicts[i]))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// verdict is the line of an assertion.
+func (r *Report) verdict(v *Verdict) string {
+	word, of := "ok    ", ""
+	if !v.Holds {
+		word = "FAILED"
+	}
+	if len(r.Compared) > 0 {
+		of = v.Configuration + ": "
+	}
+	return fmt.Sprintf("%s %s%s: %s (seed %d)", word, of, v.Assertion, v.value(), v.Seed)
+}
+
+// Failures are the lines of the assertions that do not hold.
+func (r *Report) Failures() []string {
+	var out []string
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; !v.Holds {
+			out = append(out, r.verdict(v))
+		}
+	}
+	return out
 }
 
 // value writes a figure with its unit, which for an amount is what it begins with.
