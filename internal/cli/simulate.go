@@ -90,7 +90,7 @@ error where that is no text or goes to a file.
 	p.Var(spanFlag(&f.warmup, simulate.DefaultWarmup), "warmup", "how long the cluster runs with the first pods before anything is counted")
 	p.Uint64Var(&f.seed, "seed", 1, "what prices, interruptions, stock and a built-in workload are drawn from; a trace, a snapshot, manifests and a history are the same for each seed")
 	p.StringVar(&f.seeds, "seeds", "", "several seeds, at most 1000, as in 1-10 or 1,4,5; figures get confidence intervals")
-	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
+	p.Var(&hourly{partFlag(&f.interruptions, simulate.DefaultInterruptions)}, "spot-interruptions", "part of the spot instances that is interrupted in an hour, as in 0.05 or 5%; the default is 5 % of the instances in a month, which is 0.00685% an hour")
 	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
 	p.Var(spanFlag(&f.boot, simulate.DefaultBoot), "boot", "how long an instance takes from its launch until its node is ready, give or take a fifth")
 	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+"; one for all configurations of --compare)")

@@ -11,7 +11,7 @@ import (
 // page is the page of a comparison: what one decides by first, then the lines of all in one picture, then all figures.
 func (c *Comparison) page() report.Page {
 	all, money := c.Configurations, c.first().money()
-	p := report.Page{Title: "Comparison of " + many(len(all), "configuration"), Subtitle: c.Workload + ", " + subtitle("", c.Horizon(), c.Played, c.Seeds)}
+	p := report.Page{Title: "Comparison of " + many(len(all), "configuration"), Subtitle: c.Workload + ", " + subtitle("", c.Horizon(), c.Played, c.Seeds) + "; spot interruptions: " + c.first().rateText()}
 	for i := range all[1:] {
 		p.Figures = append(p.Figures, c.headline(&all[i+1]))
 	}

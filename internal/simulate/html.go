@@ -125,7 +125,7 @@ func pageOf(runs []*Result) report.Page {
 		seeds[i] = runs[i].Seed
 	}
 	p := report.Page{
-		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), r.Played, seeds),
+		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), r.Played, seeds) + "; spot interruptions: " + r.rateText(),
 		Figures: []report.Figure{
 			{Label: "bill", Value: est("bill"), Note: money.Amount(hourly*24) + " a day, " + money.Amount(hourly*report.HoursPerMonth) + " a month"},
 			{Label: "above the floor", Value: est("distance"), Note: "the floor is " + est("floor")},

@@ -114,7 +114,7 @@ func (r *Result) write(b *bytes.Buffer) {
 		title = r.Configuration + ": " + title
 	}
 	fmt.Fprintf(b, "%s, %s, seed %d\n", title, span(r.Simulated()), r.Seed)
-	writePlayed(b, r.Played, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
+	writePlayed(b, r, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
 	if r.Interrupted {
 		fmt.Fprintf(b, "Ended early: of %s asked for, %s were simulated, and all figures are of these.\n", span(time.Duration(r.HorizonSeconds)*time.Second), span(r.Simulated()))
 	}
@@ -171,16 +171,18 @@ func (r *Result) write(b *bytes.Buffer) {
 	writeNotes(b, r.Notes)
 }
 
-// writePlayed says which hours were played, where and at which prices, and what has to be known of them; empty texts are left out.
-func writePlayed(b *bytes.Buffer, played string, places []string, warnings ...string) {
-	if played != "" {
-		fmt.Fprintf(b, "Played: %s\n", played)
+// writePlayed says which hours were played, where and at which prices, how often spot instances were interrupted, and what has to be known
+// of these; empty texts are left out.
+func writePlayed(b *bytes.Buffer, r *Result, places []string, warnings ...string) {
+	if r.Played != "" {
+		fmt.Fprintf(b, "Played: %s\n", r.Played)
 	}
 	for _, text := range places {
 		if text != "" {
 			fmt.Fprintf(b, "Region: %s\n", text)
 		}
 	}
+	fmt.Fprintf(b, "Spot interruptions: %s\n", r.rateText())
 	for _, text := range warnings {
 		if text != "" {
 			fmt.Fprintf(b, "NOTE: %s\n", text)
@@ -288,7 +290,7 @@ func spark(values []float64, top float64) string {
 func writeRuns(b *bytes.Buffer, runs []*Result) {
 	r := runs[0]
 	fmt.Fprintf(b, "%s, %s, %d seeds; ± is half of the 95 %% confidence interval of the mean\n", r.Workload, span(r.Simulated()), len(runs))
-	writePlayed(b, r.Played, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
+	writePlayed(b, r, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
 	b.WriteByte('\n')
 	of := Configured{Results: runs}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
