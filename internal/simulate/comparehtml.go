@@ -16,7 +16,7 @@ func (c *Comparison) page() report.Page {
 		p.Figures = append(p.Figures, c.headline(&all[i+1]))
 	}
 	_, notes := c.places()
-	p.Sections = append(warnings(append(notes, c.Partial, standsFor(c.Horizon(), c.Played), c.belowFloor(), c.tooFew())...),
+	p.Sections = append(warnings(append(notes, c.spotNote(), c.Partial, standsFor(c.Horizon(), c.Played), c.belowFloor(), c.tooFew())...),
 		report.Section{Title: "What was compared", Intro: "Each configuration beside " + all[0].Name + ", as both are simulated. What is the same in both is left out.", Blocks: c.changes()},
 		report.Section{Title: "What to decide by", Intro: c.how(), Blocks: append(c.decisions(), c.bars()...)},
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{

@@ -112,7 +112,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 	}
 	b.WriteByte('\n')
 	places, notes := c.places()
-	writePlayed(b, c.first(), places, append(notes, c.Partial, standsFor(c.Horizon(), c.Played))...)
+	writePlayed(b, c.first(), places, append(notes, c.spotNote(), c.Partial, standsFor(c.Horizon(), c.Played))...)
 	if len(c.NotCompared) > 0 {
 		fmt.Fprintf(b, "not compared: %s\n", strings.Join(c.NotCompared, ", "))
 	}

@@ -134,7 +134,7 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for " + r.refusedAfter(), Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
-	p.Sections = warnings(r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played), belowFloor(runs), tooFew(runs))
+	p.Sections = warnings(r.regionNote(), ofSpot(runs), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played), belowFloor(runs), tooFew(runs))
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."

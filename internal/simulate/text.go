@@ -114,7 +114,7 @@ func (r *Result) write(b *bytes.Buffer) {
 		title = r.Configuration + ": " + title
 	}
 	fmt.Fprintf(b, "%s, %s, seed %d\n", title, span(r.Simulated()), r.Seed)
-	writePlayed(b, r, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
+	writePlayed(b, r, []string{r.place()}, r.regionNote(), r.SpotPrices, r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
 	if r.Interrupted {
 		fmt.Fprintf(b, "Ended early: of %s asked for, %s were simulated, and all figures are of these.\n", span(time.Duration(r.HorizonSeconds)*time.Second), span(r.Simulated()))
 	}
@@ -290,7 +290,7 @@ func spark(values []float64, top float64) string {
 func writeRuns(b *bytes.Buffer, runs []*Result) {
 	r := runs[0]
 	fmt.Fprintf(b, "%s, %s, %d seeds; ± is half of the 95 %% confidence interval of the mean\n", r.Workload, span(r.Simulated()), len(runs))
-	writePlayed(b, r, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
+	writePlayed(b, r, []string{r.place()}, r.regionNote(), ofSpot(runs), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
 	b.WriteByte('\n')
 	of := Configured{Results: runs}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
