@@ -90,9 +90,22 @@ func (d *Difference) sure() string {
 	case d.Absolute.N < 2:
 		return "one seed can't tell it from chance"
 	case d.Wanted > 0:
-		return fmt.Sprintf("may be chance; about %d seeds would tell", d.Wanted)
+		return fmt.Sprintf("%s; about %d seeds would tell", d.mayBeChance(), d.Wanted)
 	}
-	return "may be chance"
+	return d.mayBeChance()
+}
+
+// mayBeChance is what is said of a difference that is not told from chance. Where its interval by itself is on one side of 0, it says why
+// it is not told all the same.
+func (d *Difference) mayBeChance() string {
+	e := d.shown()
+	switch {
+	case e.Half == nil || math.Abs(e.mean()) <= *e.Half:
+		return "may be chance"
+	case d.P != nil && *d.P < 1-confidence:
+		return "may be chance (judged with the others)"
+	}
+	return "may be chance (too few seeds for all to differ by the same)" // the sign test
 }
 
 // how says how the differences are judged.

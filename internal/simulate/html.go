@@ -305,7 +305,7 @@ func figures(all []Configured, c *Comparison) report.Table {
 			d := c.difference(all[k].Name, m.Name)
 			cell := report.Cell{Text: d.text(m)}
 			if d.sure() != "" && !d.same() {
-				cell.Detail = "may be chance"
+				cell.Detail = d.mayBeChance()
 			}
 			if d.Told && m.Better != 0 {
 				cell.Tone = toneOf(d.Absolute.mean()*float64(m.Better) > 0)
