@@ -175,9 +175,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 	}
 	_ = w.Flush()
 	for i := range c.Configurations {
-		if text := c.Configurations[i].mostMoved(); text != "" {
-			fmt.Fprintf(b, "%s moved most: %s\n", c.Configurations[i].Name, text)
-		}
+		writeMoved(b, c.Configurations[i].Name+" ", c.Configurations[i].Results)
 	}
 	for _, text := range []string{c.belowFloor(), c.tooFew()} {
 		if text != "" {

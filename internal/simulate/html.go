@@ -249,25 +249,25 @@ func pendingBars(title string, runs []*Result) report.Bars {
 
 // outcomes are what was moved, and what was refused.
 func outcomes(runs []*Result) []report.Block {
-	moved := report.Table{Title: "Pods moved", Columns: []report.Column{{Title: "Why"}, {Title: "Pods", Number: true}}, Empty: "No pod was moved."}
-	sums, refused := map[string]int{}, map[string]Refusal{}
+	moved := report.Table{Title: "Pods moved" + meansNote(runs), Columns: []report.Column{{Title: "Why"}, {Title: "Pods", Number: true}}, Empty: "No pod was moved."}
+	refused, in := map[string]Refusal{}, ""
+	if len(runs) > 1 {
+		in = fmt.Sprintf(" in all %d seeds", len(runs))
+	}
 	interruptions, lost := 0, 0
 	for _, r := range runs {
-		for _, c := range r.Moved {
-			sums[c.Reason] += c.Count
-		}
 		for _, f := range r.Refused {
 			f.Count += refused[f.Reason].Count
 			refused[f.Reason] = f
 		}
 		interruptions, lost = interruptions+r.Totals.Interruptions, lost+r.Totals.Lost
 	}
-	for _, c := range countsOf(sums) {
-		moved.Rows = append(moved.Rows, report.Cells(c.Reason, fmt.Sprint(c.Count)))
+	for _, c := range countsOf(reasonsOf(runs)) {
+		moved.Rows = append(moved.Rows, report.Cells(c.Reason, overSeeds(c.Count, runs)))
 	}
 	interrupted := "No spot instance was interrupted" + expected(runs) + "."
 	if interruptions > 0 {
-		interrupted = fmt.Sprintf("Spot instances that were interrupted: %d%s. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", interruptions, expected(runs), lost)
+		interrupted = fmt.Sprintf("Spot instances that were interrupted%s: %d%s. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", in, interruptions, expected(runs), lost)
 	}
 	out := []report.Block{moved, report.Text(interrupted)}
 	var notes report.Notes
@@ -276,7 +276,7 @@ func outcomes(runs []*Result) []report.Block {
 		byCount[why] = f.Count
 	}
 	for _, c := range countsOf(byCount) {
-		notes = append(notes, report.Note{Text: fmt.Sprintf("%s had no node, such as %s", many(c.Count, "pod"), refused[c.Reason].Example), Detail: c.Reason, Tone: report.Bad})
+		notes = append(notes, report.Note{Text: fmt.Sprintf("%s had no node%s, such as %s", many(c.Count, "pod"), in, refused[c.Reason].Example), Detail: c.Reason, Tone: report.Bad})
 	}
 	if len(notes) > 0 {
 		out = append(out, notes)

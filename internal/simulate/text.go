@@ -147,7 +147,7 @@ func (r *Result) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "  pending    %s  up to %.0f\n", spark(pending, most(pending)), most(pending))
 	}
 	fmt.Fprintf(b, "Moved        %s%s; %s replaced or removed\n", many(t.Moved, "pod"), listed(r.Moved), many(t.Disrupted, "node"))
-	if text := mostMoved(r.MovedWorkloads); text != "" {
+	if text := mostMovedOf([]*Result{r}); text != "" {
 		fmt.Fprintf(b, "  workloads  %s\n", text)
 	}
 	fmt.Fprintf(b, "Interrupted  %s%s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), expected([]*Result{r}), many(t.Lost, "pod"))
@@ -300,6 +300,7 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}
 	_ = w.Flush()
+	writeMoved(b, "", runs)
 	for _, text := range []string{belowFloor(runs), tooFew(runs)} {
 		if text != "" {
 			fmt.Fprintf(b, "\nNOTE: %s\n", text)
@@ -309,6 +310,16 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(b, "\n%s\n", folded(text, textWidth))
 	}
 	writeNotes(b, r.Notes)
+}
+
+// writeMoved writes why pods were moved and which were most; of is a word in front.
+func writeMoved(b *bytes.Buffer, of string, runs []*Result) {
+	if text := whyMoved(runs); text != "" {
+		fmt.Fprintf(b, "%smoved, by why: %s\n", of, text)
+	}
+	if text := mostMovedOf(runs); text != "" {
+		fmt.Fprintf(b, "%smoved most: %s\n", of, text)
+	}
 }
 
 func seedsText(seeds []uint64) string {
