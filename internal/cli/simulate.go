@@ -54,8 +54,9 @@ Kubernetes API. A day of 60 pods takes a minute or two of a processor, and hundr
 --horizon 10m --warmup 2m. It tells what the instances cost beside the provable floor, how long pods waited, which were moved and
 why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a cluster or of an account.
 
-NodePools and EC2NodeClasses come from files (-f; default: those of the quick start). What classes select (subnets, images, roles)
-is replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
+NodePools and EC2NodeClasses come from files (-f; default: those of the quick start, which allow spot and on-demand, amd64 and arm64,
+and the families c, m and r of generation 5 and later; docs/simulate.md links them). What classes select (subnets, images, roles) is
+replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
 snapshot of a cluster (kerf audit --snapshot), or manifests.
 
 --compare runs several configurations, folders with manifests and optional settings.env, on the same workload and seeds, and tells
