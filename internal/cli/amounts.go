@@ -95,3 +95,30 @@ func (p *part) Set(text string) error {
 	*p.value = v
 	return nil
 }
+
+// hourly is the value of a flag that is a part of instances in an hour. Above all of them it wants a percent sign: who writes 5 means 5%.
+type hourly struct{ *part }
+
+// String is part of pflag.Value.
+func (h *hourly) String() string {
+	if h.part == nil || h.value == nil {
+		return ""
+	}
+	if *h.value > 1 {
+		return strconv.FormatFloat(*h.value*100, 'g', -1, 64) + "%"
+	}
+	return h.part.String()
+}
+
+// Set is part of pflag.Value.
+func (h *hourly) Set(text string) error {
+	before := *h.value
+	if err := h.part.Set(text); err != nil {
+		return err
+	}
+	if v := *h.value; v > 1 && !strings.Contains(text, "%") {
+		*h.value = before
+		return fmt.Errorf("%[1]g is %[2]g %% of the instances an hour; write %[1]g%% for %[1]g %% an hour, or %[2]g%%", v, v*100)
+	}
+	return nil
+}

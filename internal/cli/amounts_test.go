@@ -37,3 +37,17 @@ func TestPartsMayBeInPercent(t *testing.T) {
 		}
 	}
 }
+
+// A rate above all instances an hour is meant as percent.
+func TestARateAboveOneWantsAPercentSign(t *testing.T) {
+	got := 0.5
+	h := &hourly{partFlag(&got, 0.5)}
+	if err := h.Set("5"); err == nil || !strings.Contains(err.Error(), "5 is 500 % of the instances an hour; write 5% for 5 % an hour") || got != 0.5 {
+		t.Errorf("%v, %g", err, got)
+	}
+	for text, want := range map[string]string{"1": "1", "5%": "0.05", "500%": "500%", "0.02": "0.02"} {
+		if err := h.Set(text); err != nil || h.String() != want {
+			t.Errorf("%s: %s, %v", text, h.String(), err)
+		}
+	}
+}

@@ -54,13 +54,15 @@ Kubernetes API. A day of 60 pods takes a minute or two of a processor, and hundr
 --horizon 10m --warmup 2m. It tells what the instances cost beside the provable floor, how long pods waited, which were moved and
 why, what became of interrupted spot instances, and which pods were refused. Nothing is asked of a cluster or of an account.
 
-NodePools and EC2NodeClasses come from files (-f; default: those of the quick start). What classes select (subnets, images, roles)
-is replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
+NodePools and EC2NodeClasses come from files (-f; default: those of the quick start, which allow spot and on-demand, amd64 and arm64,
+and the families c, m and r of generation 5 and later; docs/simulate.md links them). What classes select (subnets, images, roles) is
+replaced by what the simulated account has: no file has to be edited. The workload is a built-in shape, a trace in CSV, a
 snapshot of a cluster (kerf audit --snapshot), or manifests.
 
 --compare runs several configurations, folders with manifests and optional settings.env, on the same workload and seeds, and tells
 their differences with 95 % confidence intervals. Runs are played seed by seed, each with all configurations in their order; an
-interrupt reports what was finished. --assert makes a test of it, for CI.
+interrupt reports what was finished. --assert makes a test of it, for CI: bounds that do not hold are in the report, and on standard
+error where that is no text or goes to a file.
 
 ` + simulateFiguresText(),
 		Example: `  kerf simulate                                       # a day of 100 pods on the NodePool of the quick start
@@ -89,7 +91,7 @@ interrupt reports what was finished. --assert makes a test of it, for CI.
 	p.Var(spanFlag(&f.warmup, simulate.DefaultWarmup), "warmup", "how long the cluster runs with the first pods before anything is counted")
 	p.Uint64Var(&f.seed, "seed", 1, "what prices, interruptions, stock and a built-in workload are drawn from; a trace, a snapshot, manifests and a history are the same for each seed")
 	p.StringVar(&f.seeds, "seeds", "", "several seeds, at most 1000, as in 1-10 or 1,4,5; figures get confidence intervals")
-	p.Var(partFlag(&f.interruptions, simulate.DefaultInterruptions), "spot-interruptions", "interruptions of a spot instance per hour; the default is 5 % of the instances in a month")
+	p.Var(&hourly{partFlag(&f.interruptions, simulate.DefaultInterruptions)}, "spot-interruptions", "part of the spot instances that is interrupted in an hour, as in 0.05 or 5%; the default is 5 % of the instances in a month, which is 0.00685% an hour")
 	p.Var(partFlag(&f.volatility, simulate.DefaultVolatility), "spot-volatility", "standard deviation of what a spot price changes by in a day, as a part of it; 0: prices stand still")
 	p.Var(spanFlag(&f.boot, simulate.DefaultBoot), "boot", "how long an instance takes from its launch until its node is ready, give or take a fifth")
 	regionFlag(c, &f.region, "", "(default: that of the zones in NodePools, or of the nodes in the snapshot or the history, else "+simulate.DefaultRegion+"; one for all configurations of --compare)")

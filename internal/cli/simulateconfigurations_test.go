@@ -153,3 +153,31 @@ func TestStandardInputIsOfEveryConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// The folders of docs/simulate.md differ in one field, and its line stands in the page. What the page and the help say of the default NodePool is true.
+func TestTheFoldersOfThePageDifferInOneField(t *testing.T) {
+	read := func(path string) string {
+		data, err := os.ReadFile(filepath.Join("..", "..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	page, pool, quick := read("docs/simulate.md"), read("examples/nodepool.yaml"), read("internal/local/examples/default.yaml")
+	const from, to = "consolidateAfter: 1m", "consolidateAfter: 10m"
+	if !strings.Contains(page, "sed 's/"+from+"/"+to+"/' examples/nodepool.yaml > proposal/nodepool.yaml") {
+		t.Error("the page has no two folders")
+	}
+	for _, want := range []string{"values: [spot, on-demand]", "values: [amd64, arm64]", "values: [c, m, r]", "operator: Gt\n        values: [\"4\"]", "consolidateAfter: 15s", "nodes: 100%"} {
+		if !strings.Contains(quick, want) {
+			t.Errorf("the NodePool of the quick start no longer has %s, which docs/simulate.md and the help of kerf simulate say", want)
+		}
+	}
+	tree(t, map[string]string{"today/nodepool.yaml": pool, "proposal/nodepool.yaml": strings.Replace(pool, from, to, 1)})
+	both := simulateOf(t, &simulateFlags{}, "today", "proposal")
+	c := &simulate.Comparison{Configurations: []simulate.Configured{{Name: both[0].Name}, {Name: both[1].Name}}}
+	c.Tell(both)
+	if changes := c.Configurations[1].Changes; len(changes) != 1 || !strings.Contains(page, "`compared: "+changes[0].Text()+"`") {
+		t.Errorf("%+v", changes)
+	}
+}

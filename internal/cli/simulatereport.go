@@ -60,10 +60,18 @@ func (f *simulateFlags) write(c *cobra.Command, report *simulate.Report, results
 		wrote(f.events)
 	}
 	err := f.answer(c, report, page.Bytes())
-	if err == nil && f.output.file != "-" {
+	if err != nil {
+		return err
+	}
+	if f.output.file != "-" {
 		wrote(f.output.file)
 	}
-	return err
+	if f.output.file != "-" || f.output.format != textFormat { // with --quiet, too: nothing else says why the exit code is 3
+		for _, line := range report.Failures() {
+			fmt.Fprintln(c.ErrOrStderr(), line)
+		}
+	}
+	return nil
 }
 
 // answer writes the report in the format that was asked for.

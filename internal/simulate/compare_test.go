@@ -147,7 +147,7 @@ func TestASummaryNamesEveryDifference(t *testing.T) {
 	}
 	for _, want := range []string{
 		"compared: NodePool default: disruption.consolidateAfter 30s → 10m\n", "compared: NodePool default: weight 3 → not set\n", "compared: NodePool gpu is left out\n", "compared: NodePool spot is added\n", "compared: NodePool spot: weight not set → 7\n",
-		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3.25 ± 0.8", "the 8 differences by which one decides are judged together (Holm)", "may be chance; about ",
+		"compared: setting: BATCH_IDLE_DURATION not set → 2s\n", "  pending, p50 ", "  nodes replaced or removed  +3.25 ± 0.8", "the 8 differences by which one decides are judged together (Holm)", "may be chance (judged with the others); about ",
 	} {
 		if flat := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(text.String(), want) && !strings.Contains(flat, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text.String())
@@ -382,5 +382,30 @@ func TestSparksNeverHideWhatIsThere(t *testing.T) {
 	}
 	if s := spark([]float64{0, 50, 100}, 100); s != " ▄█" {
 		t.Errorf("%q", s)
+	}
+}
+
+// Where the interval of a difference is on one side of 0 and it is not told from chance, the label says why.
+func TestADifferenceWhoseIntervalExcludesNothingSaysWhyItMayBeChance(t *testing.T) {
+	a, b := runsOf("a", 100, 100, 100, 100), runsOf("b", 104, 108, 109, 103)
+	for i, p := range []float64{11, 19, 9, 21} { // chance moves these
+		a[i].Totals.P50, b[i].Totals.P50 = new(15.), new(p)
+		a[i].Totals.P95, b[i].Totals.P95 = new(15.), new(30-p)
+	}
+	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = "may be chance (judged with the others)"
+	d := c.difference("b", "bill")
+	if d.Told || *d.P >= 0.05 || !strings.HasPrefix(d.sure(), why+"; about ") {
+		t.Errorf("%+v says %s", d, d.sure())
+	}
+	if d := c.difference("b", "p50_pending"); d.Told || strings.Contains(d.sure(), "judged") {
+		t.Errorf("%+v says %s", d, d.sure())
+	}
+	text, _, page := written(t, &Report{Compared: []string{"a", "b"}, Comparison: c})
+	if !strings.Contains(text, why) || strings.Count(page, why) < 2 {
+		t.Error(text)
 	}
 }

@@ -11,12 +11,12 @@ import (
 // page is the page of a comparison: what one decides by first, then the lines of all in one picture, then all figures.
 func (c *Comparison) page() report.Page {
 	all, money := c.Configurations, c.first().money()
-	p := report.Page{Title: "Comparison of " + many(len(all), "configuration"), Subtitle: c.Workload + ", " + subtitle("", c.Horizon(), c.Played, c.Seeds)}
+	p := report.Page{Title: "Comparison of " + many(len(all), "configuration"), Subtitle: c.Workload + ", " + subtitle("", c.Horizon(), c.Played, c.Seeds) + "; spot interruptions: " + c.first().rateText()}
 	for i := range all[1:] {
 		p.Figures = append(p.Figures, c.headline(&all[i+1]))
 	}
 	_, notes := c.places()
-	p.Sections = append(warnings(append(notes, c.Partial, standsFor(c.Horizon(), c.Played), c.belowFloor(), c.tooFew())...),
+	p.Sections = append(warnings(append(notes, c.spotNote(), c.Partial, standsFor(c.Horizon(), c.Played), c.belowFloor(), c.tooFew())...),
 		report.Section{Title: "What was compared", Intro: "Each configuration beside " + all[0].Name + ", as both are simulated. What is the same in both is left out.", Blocks: c.changes()},
 		report.Section{Title: "What to decide by", Intro: c.how(), Blocks: append(c.decisions(), c.bars()...)},
 		report.Section{Title: "Over time", Intro: c.overTime(), Blocks: []report.Block{

@@ -90,9 +90,22 @@ func (d *Difference) sure() string {
 	case d.Absolute.N < 2:
 		return "one seed can't tell it from chance"
 	case d.Wanted > 0:
-		return fmt.Sprintf("may be chance; about %d seeds would tell", d.Wanted)
+		return fmt.Sprintf("%s; about %d seeds would tell", d.mayBeChance(), d.Wanted)
 	}
-	return "may be chance"
+	return d.mayBeChance()
+}
+
+// mayBeChance is what is said of a difference that is not told from chance. Where its interval by itself is on one side of 0, it says why
+// it is not told all the same.
+func (d *Difference) mayBeChance() string {
+	e := d.shown()
+	switch {
+	case e.Half == nil || math.Abs(e.mean()) <= *e.Half:
+		return "may be chance"
+	case d.P != nil && *d.P < 1-confidence:
+		return "may be chance (judged with the others)"
+	}
+	return "may be chance (too few seeds for all to differ by the same)" // the sign test
 }
 
 // how says how the differences are judged.
@@ -112,7 +125,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 	}
 	b.WriteByte('\n')
 	places, notes := c.places()
-	writePlayed(b, c.Played, places, append(notes, c.Partial, standsFor(c.Horizon(), c.Played))...)
+	writePlayed(b, c.first(), places, append(notes, c.spotNote(), c.Partial, standsFor(c.Horizon(), c.Played))...)
 	if len(c.NotCompared) > 0 {
 		fmt.Fprintf(b, "not compared: %s\n", strings.Join(c.NotCompared, ", "))
 	}
@@ -162,9 +175,7 @@ func (c *Comparison) write(b *bytes.Buffer) {
 	}
 	_ = w.Flush()
 	for i := range c.Configurations {
-		if text := c.Configurations[i].mostMoved(); text != "" {
-			fmt.Fprintf(b, "%s moved most: %s\n", c.Configurations[i].Name, text)
-		}
+		writeMoved(b, c.Configurations[i].Name+" ", c.Configurations[i].Results)
 	}
 	for _, text := range []string{c.belowFloor(), c.tooFew()} {
 		if text != "" {

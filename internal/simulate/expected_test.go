@@ -65,3 +65,25 @@ func TestSpotHoursAreThoseOfSpotInstancesThatRun(t *testing.T) {
 		t.Error("it can't be compared")
 	}
 }
+
+// Every form names the rate that was played and its unit, and so do hints to play another.
+func TestTheRateOfInterruptionsIsNamed(t *testing.T) {
+	for rate, want := range map[float64]string{
+		0.2: "20 % of the instances an hour", DefaultInterruptions: "0.00685 % of the instances an hour, which is 5 % in a month", 0: "none",
+	} {
+		a, b := spotRuns("a", 0.1, rate), spotRuns("b", 0.1, rate)
+		c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, r := range map[string]*Report{"a run": {Runs: a}, "seeds": {Runs: append(a, b...)}, "a comparison": {Compared: []string{"a", "b"}, Comparison: c}} {
+			text, _, page := written(t, r)
+			if !strings.Contains(text, "Spot interruptions: "+want+"\n") || !strings.Contains(page, "spot interruptions: "+want) {
+				t.Errorf("%s: no rate %s in\n%s", name, want, text)
+			}
+			if hint := "--spot-interruptions 5%"; strings.Count(text, hint+", which "+rateHint)+strings.Count(text, hint+" "+rateHint) != 1 {
+				t.Errorf("%s: the hint has no unit:\n%s", name, text)
+			}
+		}
+	}
+}

@@ -125,7 +125,7 @@ func pageOf(runs []*Result) report.Page {
 		seeds[i] = runs[i].Seed
 	}
 	p := report.Page{
-		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), r.Played, seeds),
+		Title: "Simulation of " + r.Workload, Subtitle: subtitle(r.Configuration, r.Simulated(), r.Played, seeds) + "; spot interruptions: " + r.rateText(),
 		Figures: []report.Figure{
 			{Label: "bill", Value: est("bill"), Note: money.Amount(hourly*24) + " a day, " + money.Amount(hourly*report.HoursPerMonth) + " a month"},
 			{Label: "above the floor", Value: est("distance"), Note: "the floor is " + est("floor")},
@@ -134,7 +134,7 @@ func pageOf(runs []*Result) report.Page {
 			{Label: "refused", Value: est("refused"), Note: "pods without a node for " + r.refusedAfter(), Tone: toneOf(r.Totals.Refused == 0)},
 		},
 	}
-	p.Sections = warnings(r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played), belowFloor(runs), tooFew(runs))
+	p.Sections = warnings(r.regionNote(), ofSpot(runs), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played), belowFloor(runs), tooFew(runs))
 	intro := ""
 	if len(runs) > 1 {
 		intro = "Lines are means over the seeds; bands reach from the least to the most."
@@ -249,25 +249,25 @@ func pendingBars(title string, runs []*Result) report.Bars {
 
 // outcomes are what was moved, and what was refused.
 func outcomes(runs []*Result) []report.Block {
-	moved := report.Table{Title: "Pods moved", Columns: []report.Column{{Title: "Why"}, {Title: "Pods", Number: true}}, Empty: "No pod was moved."}
-	sums, refused := map[string]int{}, map[string]Refusal{}
+	moved := report.Table{Title: "Pods moved" + meansNote(runs), Columns: []report.Column{{Title: "Why"}, {Title: "Pods", Number: true}}, Empty: "No pod was moved."}
+	refused, in := map[string]Refusal{}, ""
+	if len(runs) > 1 {
+		in = fmt.Sprintf(" in all %d seeds", len(runs))
+	}
 	interruptions, lost := 0, 0
 	for _, r := range runs {
-		for _, c := range r.Moved {
-			sums[c.Reason] += c.Count
-		}
 		for _, f := range r.Refused {
 			f.Count += refused[f.Reason].Count
 			refused[f.Reason] = f
 		}
 		interruptions, lost = interruptions+r.Totals.Interruptions, lost+r.Totals.Lost
 	}
-	for _, c := range countsOf(sums) {
-		moved.Rows = append(moved.Rows, report.Cells(c.Reason, fmt.Sprint(c.Count)))
+	for _, c := range countsOf(reasonsOf(runs)) {
+		moved.Rows = append(moved.Rows, report.Cells(c.Reason, overSeeds(c.Count, runs)))
 	}
 	interrupted := "No spot instance was interrupted" + expected(runs) + "."
 	if interruptions > 0 {
-		interrupted = fmt.Sprintf("Spot instances that were interrupted: %d%s. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", interruptions, expected(runs), lost)
+		interrupted = fmt.Sprintf("Spot instances that were interrupted%s: %d%s. Pods that ended with their instance: %d; the others on these instances were moved in the two minutes of notice.", in, interruptions, expected(runs), lost)
 	}
 	out := []report.Block{moved, report.Text(interrupted)}
 	var notes report.Notes
@@ -276,7 +276,7 @@ func outcomes(runs []*Result) []report.Block {
 		byCount[why] = f.Count
 	}
 	for _, c := range countsOf(byCount) {
-		notes = append(notes, report.Note{Text: fmt.Sprintf("%s had no node, such as %s", many(c.Count, "pod"), refused[c.Reason].Example), Detail: c.Reason, Tone: report.Bad})
+		notes = append(notes, report.Note{Text: fmt.Sprintf("%s had no node%s, such as %s", many(c.Count, "pod"), in, refused[c.Reason].Example), Detail: c.Reason, Tone: report.Bad})
 	}
 	if len(notes) > 0 {
 		out = append(out, notes)
@@ -305,7 +305,7 @@ func figures(all []Configured, c *Comparison) report.Table {
 			d := c.difference(all[k].Name, m.Name)
 			cell := report.Cell{Text: d.text(m)}
 			if d.sure() != "" && !d.same() {
-				cell.Detail = "may be chance"
+				cell.Detail = d.mayBeChance()
 			}
 			if d.Told && m.Better != 0 {
 				cell.Tone = toneOf(d.Absolute.mean()*float64(m.Better) > 0)

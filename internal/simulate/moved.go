@@ -43,32 +43,68 @@ func movedOf(moved map[moving]int) (reasons []Count, workloads []MovedWorkload) 
 const movedShown = 5
 
 // mostMoved says which workloads were moved most; empty if none was.
-func mostMoved(workloads []MovedWorkload) string {
+func mostMoved(workloads []MovedWorkload, number func(int) string) string {
 	var out []string
 	for i, w := range workloads {
 		if i == movedShown && len(workloads) > movedShown+1 {
 			out = append(out, fmt.Sprintf("and %d more workloads (-o json has all)", len(workloads)-i))
 			break
 		}
-		out = append(out, fmt.Sprintf("%s %d", w.Workload, w.Count))
+		out = append(out, w.Workload+" "+number(w.Count))
 	}
 	return strings.Join(out, ", ")
 }
 
-// mostMoved says which workloads were moved most, of several seeds in all of them.
-func (c *Configured) mostMoved() string {
+// overSeeds is a sum over runs as their mean.
+func overSeeds(sum int, runs []*Result) string {
+	return report.Number(float64(sum) / float64(max(1, len(runs))))
+}
+
+// meansNote says that figures are means over the seeds; empty of one run.
+func meansNote(runs []*Result) string {
+	if len(runs) < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (means over %d seeds)", len(runs))
+}
+
+// whyMoved says how many pods were moved for which reason, of several seeds the means; empty if none was.
+func whyMoved(runs []*Result) string {
+	var out []string
+	for _, c := range countsOf(reasonsOf(runs)) {
+		out = append(out, overSeeds(c.Count, runs)+" "+c.Reason)
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return strings.Join(out, ", ") + meansNote(runs)
+}
+
+// reasonsOf are the pods that were moved in all runs, by why.
+func reasonsOf(runs []*Result) map[string]int {
+	out := map[string]int{}
+	for _, r := range runs {
+		for _, c := range r.Moved {
+			out[c.Reason] += c.Count
+		}
+	}
+	return out
+}
+
+// mostMovedOf says which workloads were moved most, of several seeds the means; empty if none was.
+func mostMovedOf(runs []*Result) string {
 	all := map[moving]int{}
-	for _, r := range c.Results {
+	for _, r := range runs {
 		for _, w := range r.MovedWorkloads {
 			all[moving{workload: w.Workload}] += w.Count
 		}
 	}
 	_, workloads := movedOf(all)
-	text := mostMoved(workloads)
-	if text != "" && len(c.Results) > 1 {
-		text += fmt.Sprintf(" (in %d seeds)", len(c.Results))
+	text := mostMoved(workloads, func(n int) string { return overSeeds(n, runs) })
+	if text == "" {
+		return ""
 	}
-	return text
+	return text + meansNote(runs)
 }
 
 // movedTable is how many pods of each workload were moved, a column for each configuration: of several seeds the mean.

@@ -50,3 +50,26 @@ func TestMovedPodsHaveAWorkload(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Of several seeds every form has the reasons of moves and the workloads as means, and says so.
+func TestWhyPodsWereMovedIsSaidAsMeans(t *testing.T) {
+	a, b := runsOf("a", 1, 1), runsOf("b", 1, 1)
+	for i, n := range []int{300, 500} {
+		a[i].Moved = []Count{{"Underutilized", n}, {"Drifted", 60 * i}}
+		a[i].MovedWorkloads = []MovedWorkload{{"shop/web", n + 60*i, a[i].Moved}}
+	}
+	c, err := Compare([]string{"a", "b"}, [][]*Result{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why, most, means = "moved, by why: 400 Underutilized, 30 Drifted", "moved most: shop/web 430", " (means over 2 seeds)\n"
+	for of, r := range map[string]*Report{"\n": {Runs: a}, "\na ": {Compared: []string{"a", "b"}, Comparison: c}} {
+		text, _, page := written(t, r)
+		if !strings.Contains(text, of+why+means) || !strings.Contains(text, strings.TrimPrefix(of, "\n")+most+means) || strings.Contains(text, "b moved, by why") {
+			t.Errorf("no means in\n%s", text)
+		}
+		if !strings.Contains(page, "Pods moved (means over 2 seeds)") || !strings.Contains(page, ">400<") || strings.Contains(page, ">800<") {
+			t.Error("the page has no means")
+		}
+	}
+}

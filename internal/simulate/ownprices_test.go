@@ -40,8 +40,18 @@ func TestAPriceFileIsForTheBillToo(t *testing.T) {
 		specs = append(specs, s)
 	}
 	for i, r := range play(t, specs...) {
+		if r.SpotPrices != "" {
+			t.Errorf("%d: %s", i, r.SpotPrices)
+		}
 		if d := 100 * (r.Totals.Bill/r.Totals.Floor - 1); d < -5 || d > 5 || !strings.HasSuffix(r.Prices, "; changed by the price file "+path) {
 			t.Errorf("%d: a bill of $%.4f with a floor of $%.4f; %s", i, r.Totals.Bill, r.Totals.Floor, r.Prices)
+		}
+	}
+	for i, s := range specs {
+		listed := *s
+		listed.Settings = nil
+		if r := play(t, &listed)[0]; (r.SpotPrices != "") != (i == 1) {
+			t.Errorf("%d, without the file: %q", i, r.SpotPrices)
 		}
 	}
 	if err := os.WriteFile(path, []byte("prices: 3"), 0o644); err != nil {

@@ -62,6 +62,8 @@ type run struct {
 	market *market
 	drawn  *rand.Rand // interruptions
 	result *Result
+	// spotNote is what is to be said of spot prices if spot instances run.
+	spotNote string
 
 	begun  time.Time
 	floors *floors
@@ -104,6 +106,7 @@ func Play(t *testing.T, s *Spec, stop *atomic.Bool, told func(Progress)) (*Resul
 		return nil, err
 	}
 	r.result.Region, r.result.RegionUnknown, r.result.Prices = s.Region, s.RegionUnknown, pricesOf(facts, s.Region)
+	r.spotNote = spotNote(facts, s.Region, types, own)
 	r.result.Currency = catalog.Currency(facts.OnDemand(s.Region).Currency)
 	if path := s.Settings[priceFile]; path != "" {
 		r.result.Prices += "; changed by the price file " + path
@@ -384,6 +387,9 @@ func (r *run) finish(stopped bool) {
 		t.Moved += n
 	}
 	t.Lost, t.Interruptions, t.Disrupted = w.lost, r.hits, w.disrupted
+	if m.spotHours > 0 {
+		r.result.SpotPrices = r.spotNote
+	}
 	t.SpotHours, t.Expected = rounded(m.spotHours, 1e2), rounded(m.spotHours*r.s.Interruptions, 1e4)
 	t.Launches, t.Terminations, t.NodesMax, t.NodesMean = m.launched, m.ended, m.most, rounded(m.mean, 1e2)
 	out.Moved, out.MovedWorkloads = movedOf(w.moved)

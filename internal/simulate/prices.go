@@ -2,25 +2,29 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/kerf-sh/kerf/internal/awsmodel/ec2facts"
 )
 
 // pricesOf says of which days the prices of a region are that a run plays.
 func pricesOf(facts *ec2facts.Facts, region string) string {
-	days := func(oldest, newest string) string {
-		if oldest == newest {
-			return oldest
-		}
-		return oldest + " to " + newest
-	}
 	od := facts.OnDemand(region)
 	out := "list prices of " + region + " of " + days(od.Oldest, od.Newest)
 	if od.BorrowedFrom != "" {
 		out = fmt.Sprintf("list prices of %s of %s, for none of %s are known", od.BorrowedFrom, days(od.Oldest, od.Newest), region)
 	}
-	oldest, newest := "", ""
+	oldest, newest := spotDays(facts, region)
+	if oldest == "" {
+		return out + "; spot prices begin with estimates"
+	}
+	return out + "; spot prices begin with those of " + days(oldest, newest)
+}
+
+// spotDays are the first and the last day of the spot quotes of a region; empty where there are estimates only.
+func spotDays(facts *ec2facts.Facts, region string) (oldest, newest string) {
 	zones, _ := facts.Zones(region)
 	for _, zone := range zones {
 		for i := range facts.Types {
@@ -38,10 +42,63 @@ func pricesOf(facts *ec2facts.Facts, region string) string {
 			newest = max(newest, last)
 		}
 	}
-	if oldest == "" {
-		return out + "; spot prices begin with estimates"
+	return oldest, newest
+}
+
+// oldQuote is how long before the newest list price of a region its newest spot quote may be: as long as in an audit, which goes by the
+// day on which it is made. A run knows of no day, and the newest list price is about as old as the build.
+const oldQuote = 28 * 24 * time.Hour
+
+// spotNote warns of spot prices that are long before the list prices, or estimates; empty where they are not, and where own prices, as
+// ownPrices has them, change those of all types.
+func spotNote(facts *ec2facts.Facts, region string, types []string, own func(kind, zone, capacityType string, listed int64) int64) string {
+	oldest, newest := spotDays(facts, region)
+	list, err := time.Parse(time.DateOnly, facts.OnDemand(region).Newest)
+	spot, err2 := time.Parse(time.DateOnly, newest)
+	if err == nil && err2 == nil && list.Sub(spot) <= oldQuote {
+		return ""
 	}
-	return out + "; spot prices begin with those of " + days(oldest, newest)
+	const listed = 1e6
+	zones, _ := facts.Zones(region)
+	listPrice := func(kind string) bool {
+		return slices.ContainsFunc(zones, func(z ec2facts.Zone) bool { return own(kind, z.Name, "spot", listed) == listed })
+	}
+	if !slices.ContainsFunc(types, listPrice) {
+		return ""
+	}
+	of := "estimates"
+	if oldest != "" {
+		of = "those of " + days(oldest, newest)
+	}
+	return "spot prices begin with " + of + ", and the bill, the floor and the choice between spot and on demand rest on them. For others give a price file, --set " + priceFile +
+		"=FILE: the prices of now by type and zone, or a factor of all, such as 'prices: [{match: {capacityType: spot}, factor: 1.3}]'"
+}
+
+func days(oldest, newest string) string {
+	if oldest == newest {
+		return oldest
+	}
+	return oldest + " to " + newest
+}
+
+// spotNote is what is said of the spot prices of all that is compared; empty where there is nothing to say.
+func (c *Comparison) spotNote() string {
+	for i := range c.Configurations {
+		if note := ofSpot(c.Configurations[i].Results); note != "" {
+			return note
+		}
+	}
+	return ""
+}
+
+// ofSpot is what is said of the spot prices of runs.
+func ofSpot(runs []*Result) string {
+	for _, r := range runs {
+		if r.SpotPrices != "" {
+			return r.SpotPrices
+		}
+	}
+	return ""
 }
 
 // regionNote warns where the region is the default one; empty otherwise.

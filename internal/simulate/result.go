@@ -24,6 +24,8 @@ type Result struct {
 	Region        string `json:"region"`
 	RegionUnknown bool   `json:"regionNotKnown,omitempty"`
 	Prices        string `json:"prices"`
+	// SpotPrices warns of the age of the spot prices, where spot instances ran.
+	SpotPrices string `json:"spotPricesWarning,omitempty"`
 	// Currency is that of all amounts: USD, or that of the region's price list.
 	Currency catalog.Currency `json:"currency"`
 	// HorizonSeconds is how long was asked for, SimulatedSeconds how long was simulated: less where it was interrupted.

@@ -57,19 +57,34 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Interrupted != "" {
 		fmt.Fprintf(&b, "\nINTERRUPTED: %s\n", r.Interrupted)
 	}
-	for _, v := range r.Verdicts {
-		word := "ok    "
-		if !v.Holds {
-			word = "FAILED"
-		}
-		of := ""
-		if len(r.Compared) > 0 {
-			of = v.Configuration + ": "
-		}
-		fmt.Fprintf(&b, "%s %s%s: %s (seed %d)\n", word, of, v.Assertion, v.value(), v.Seed)
+	for i := range r.Verdicts {
+		fmt.Fprintln(&b, r.verdict(&r.Verdicts[i]))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// verdict is the line of an assertion.
+func (r *Report) verdict(v *Verdict) string {
+	word, of := "ok    ", ""
+	if !v.Holds {
+		word = "FAILED"
+	}
+	if len(r.Compared) > 0 {
+		of = v.Configuration + ": "
+	}
+	return fmt.Sprintf("%s %s%s: %s (seed %d)", word, of, v.Assertion, v.value(), v.Seed)
+}
+
+// Failures are the lines of the assertions that do not hold.
+func (r *Report) Failures() []string {
+	var out []string
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; !v.Holds {
+			out = append(out, r.verdict(v))
+		}
+	}
+	return out
 }
 
 // value writes a figure with its unit, which for an amount is what it begins with.
@@ -99,7 +114,7 @@ func (r *Result) write(b *bytes.Buffer) {
 		title = r.Configuration + ": " + title
 	}
 	fmt.Fprintf(b, "%s, %s, seed %d\n", title, span(r.Simulated()), r.Seed)
-	writePlayed(b, r.Played, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
+	writePlayed(b, r, []string{r.place()}, r.regionNote(), r.SpotPrices, r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
 	if r.Interrupted {
 		fmt.Fprintf(b, "Ended early: of %s asked for, %s were simulated, and all figures are of these.\n", span(time.Duration(r.HorizonSeconds)*time.Second), span(r.Simulated()))
 	}
@@ -132,7 +147,7 @@ func (r *Result) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "  pending    %s  up to %.0f\n", spark(pending, most(pending)), most(pending))
 	}
 	fmt.Fprintf(b, "Moved        %s%s; %s replaced or removed\n", many(t.Moved, "pod"), listed(r.Moved), many(t.Disrupted, "node"))
-	if text := mostMoved(r.MovedWorkloads); text != "" {
+	if text := mostMovedOf([]*Result{r}); text != "" {
 		fmt.Fprintf(b, "  workloads  %s\n", text)
 	}
 	fmt.Fprintf(b, "Interrupted  %s%s; %s ended with their instance\n", many(t.Interruptions, "spot instance"), expected([]*Result{r}), many(t.Lost, "pod"))
@@ -156,16 +171,18 @@ func (r *Result) write(b *bytes.Buffer) {
 	writeNotes(b, r.Notes)
 }
 
-// writePlayed says which hours were played, where and at which prices, and what has to be known of them; empty texts are left out.
-func writePlayed(b *bytes.Buffer, played string, places []string, warnings ...string) {
-	if played != "" {
-		fmt.Fprintf(b, "Played: %s\n", played)
+// writePlayed says which hours were played, where and at which prices, how often spot instances were interrupted, and what has to be known
+// of these; empty texts are left out.
+func writePlayed(b *bytes.Buffer, r *Result, places []string, warnings ...string) {
+	if r.Played != "" {
+		fmt.Fprintf(b, "Played: %s\n", r.Played)
 	}
 	for _, text := range places {
 		if text != "" {
 			fmt.Fprintf(b, "Region: %s\n", text)
 		}
 	}
+	fmt.Fprintf(b, "Spot interruptions: %s\n", r.rateText())
 	for _, text := range warnings {
 		if text != "" {
 			fmt.Fprintf(b, "NOTE: %s\n", text)
@@ -273,7 +290,7 @@ func spark(values []float64, top float64) string {
 func writeRuns(b *bytes.Buffer, runs []*Result) {
 	r := runs[0]
 	fmt.Fprintf(b, "%s, %s, %d seeds; ± is half of the 95 %% confidence interval of the mean\n", r.Workload, span(r.Simulated()), len(runs))
-	writePlayed(b, r.Played, []string{r.place()}, r.regionNote(), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
+	writePlayed(b, r, []string{r.place()}, r.regionNote(), ofSpot(runs), r.settingsNote(""), r.Partial, standsFor(r.Simulated(), r.Played))
 	b.WriteByte('\n')
 	of := Configured{Results: runs}
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
@@ -283,6 +300,7 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(w, "%s\t%s\n", m.Title, m.text(&e))
 	}
 	_ = w.Flush()
+	writeMoved(b, "", runs)
 	for _, text := range []string{belowFloor(runs), tooFew(runs)} {
 		if text != "" {
 			fmt.Fprintf(b, "\nNOTE: %s\n", text)
@@ -292,6 +310,16 @@ func writeRuns(b *bytes.Buffer, runs []*Result) {
 		fmt.Fprintf(b, "\n%s\n", folded(text, textWidth))
 	}
 	writeNotes(b, r.Notes)
+}
+
+// writeMoved writes why pods were moved and which were most; of is a word in front.
+func writeMoved(b *bytes.Buffer, of string, runs []*Result) {
+	if text := whyMoved(runs); text != "" {
+		fmt.Fprintf(b, "%smoved, by why: %s\n", of, text)
+	}
+	if text := mostMovedOf(runs); text != "" {
+		fmt.Fprintf(b, "%smoved most: %s\n", of, text)
+	}
 }
 
 func seedsText(seeds []uint64) string {

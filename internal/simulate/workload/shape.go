@@ -121,8 +121,17 @@ func partOf(shape string, start, horizon time.Duration) string {
 		v := curve(start + at)
 		least, most = min(least, v), max(most, v)
 	}
-	return fmt.Sprintf("this is a part of the %s's curve: from %.0f %% to %.0f %% of the pods at its peak, which is at 17:00. --start plays another part, --horizon %.0fh the whole %[1]s",
-		shape, 100*least, 100*most, whole.Hours())
+	goes := fmt.Sprintf("between %.0f %% and %.0f %%", 100*least, 100*most)
+	switch first, last := curve(start), curve(start+(horizon-1)/time.Minute*time.Minute); {
+	case math.Round(100*least) == math.Round(100*most):
+		goes = fmt.Sprintf("about %.0f %%", 100*most)
+	case first == least && last == most:
+		goes = fmt.Sprintf("from %.0f %% up to %.0f %%", 100*first, 100*last)
+	case first == most && last == least:
+		goes = fmt.Sprintf("from %.0f %% down to %.0f %%", 100*first, 100*last)
+	}
+	return fmt.Sprintf("this is a part of the %s's curve: %s of the pods at its peak, which is at 17:00. --start plays another part, --horizon %.0fh the whole %[1]s",
+		shape, goes, whole.Hours())
 }
 
 type generator struct {

@@ -74,7 +74,7 @@ func TestAShapeCanBeginAtAnyTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for start, want := range map[time.Duration]string{
-		0: "from 43 % to 58 %", 12 * time.Hour: "from 75 % to 90 %", 15 * time.Hour: "from 96 % to 100 %", (5*24 + 15) * time.Hour: "from 48 % to 50 %", (6*24 + 22) * time.Hour: "from 29 % to 38 %",
+		0: "from 58 % down to 43 %", 12 * time.Hour: "from 75 % up to 90 %", 15 * time.Hour: "from 96 % up to 100 %", (5*24 + 15) * time.Hour: "from 48 % up to 50 %", (6*24 + 22) * time.Hour: "from 38 % down to 29 %",
 	} {
 		w, err := workload.Shape(workload.Week, 1000, start, 2*time.Hour, 1)
 		if err != nil {
@@ -103,6 +103,24 @@ func TestShapesRefuse(t *testing.T) {
 	} {
 		if w, err := f(); err == nil {
 			t.Errorf("it made %+v", w)
+		}
+	}
+}
+
+// What is played of a curve says where it goes.
+func TestAPartOfACurveSaysWhereItGoes(t *testing.T) {
+	for _, c := range []struct {
+		start, horizon time.Duration
+		want           string
+	}{
+		{17 * time.Hour, 6 * time.Hour, "curve: from 100 % down to 67 % of the pods"},
+		{11 * time.Hour, 6 * time.Hour, "curve: from 67 % up to 100 % of the pods"},
+		{14 * time.Hour, 5 * time.Hour, "curve: between 90 % and 100 % of the pods"},
+		{17 * time.Hour, time.Minute, "curve: about 100 % of the pods"},
+	} {
+		w, err := workload.Shape(workload.Day, 20, c.start, c.horizon, 1)
+		if err != nil || !strings.Contains(w.Partial, c.want) {
+			t.Errorf("%s for %s: %+v, %v", c.start, c.horizon, w, err)
 		}
 	}
 }
