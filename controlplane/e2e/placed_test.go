@@ -13,8 +13,24 @@ import (
 // a busy API server or many more pods: nodes must not take any before.
 //
 // It is not parallel: beside other clusters one write can take so long (10 s) that the controller rightly gives nominations up for a
-// minute, and a scheduler that is seconds behind makes what is seen here say little.
+// minute, and a scheduler that is seconds behind makes what is seen here say little. Programs beside it do the same, so that it is played up to
+// three times: 80 to 99 of 100 are as planned (docs/decisions/0006), 53 to 65 beside other tests on two cores, and 42 to 57 where nodes do
+// not wait.
 func TestABurstLandsAsPlannedThoughNominationsTakeLong(t *testing.T) {
+	const tries, least = 3, 60 // of 100
+	for n := range tries {
+		there, elsewhere := 0, 0
+		t.Run(strconv.Itoa(n+1), func(t *testing.T) { there, elsewhere = burst(t) })
+		if t.Failed() || 100*there >= least*(there+elsewhere) {
+			return
+		}
+	}
+	t.Errorf("less than %d %% of the planned pods are where the plan had them, %d times", least, tries)
+}
+
+// burst starts pods of ten sizes at once, and counts those that are where the plan had them, and those that are elsewhere.
+func burst(t *testing.T) (there, elsewhere int) {
+	t.Helper()
 	e := up(t, func(o *local.Options) {
 		o.ControllerEnv = append(o.ControllerEnv, "KUBE_CLIENT_QPS=40", "KUBE_CLIENT_BURST=40")
 	})
@@ -34,14 +50,10 @@ func TestABurstLandsAsPlannedThoughNominationsTakeLong(t *testing.T) {
 		n, _ := strconv.Atoi(e.metrics()[fmt.Sprintf(`kerf_pods_placed_total{as_planned="%v",decision="provisioning"}`, asPlanned)]) // absent is none
 		return n
 	}
-	there, elsewhere := placed(true), placed(false)
+	there, elsewhere = placed(true), placed(false)
 	t.Logf("%d of %d planned pods are where the plan had them, on %d nodes", there, there+elsewhere, len(e.nodes()))
-	if there < each*len(sizes)/2 {
+	if there+elsewhere < each*len(sizes)/2 {
 		t.Fatalf("%d pods are where a plan had them, %d elsewhere: too few were planned to show anything", there, elsewhere)
 	}
-	// 80 to 99 of 100 (docs/decisions/0006): the scheduler is late with some, and 65 beside other tests on two cores; 42 to 57 where nodes do not
-	// wait.
-	if 100*elsewhere > 40*(there+elsewhere) {
-		t.Errorf("%d of %d planned pods are not where the plan had them", elsewhere, there+elsewhere)
-	}
+	return there, elsewhere
 }
