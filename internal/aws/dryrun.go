@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -225,10 +224,7 @@ func dryRunError(op string, err error) error {
 }
 
 func tagSpecs(tags map[string]string, resources ...types.ResourceType) []types.TagSpecification {
-	var list []types.Tag
-	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		list = append(list, types.Tag{Key: new(k), Value: new(tags[k])})
-	}
+	list := launchtemplate.EC2Tags(tags)
 	out := make([]types.TagSpecification, len(resources))
 	for i, r := range resources {
 		out[i] = types.TagSpecification{ResourceType: r, Tags: list}

@@ -4,14 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/kerf-sh/kerf/api/aws/v1"
+	"github.com/kerf-sh/kerf/internal/aws/launchtemplate"
 	"github.com/kerf-sh/kerf/internal/aws/network"
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
@@ -118,9 +117,9 @@ func (r *Request) input(subnets map[string]string, instanceTags map[string]strin
 			DefaultTargetCapacityType: r.target(),
 		},
 		TagSpecifications: []types.TagSpecification{
-			{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(instanceTags)},
-			{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(r.Tags)},
-			{ResourceType: types.ResourceTypeFleet, Tags: ec2Tags(r.Tags)},
+			{ResourceType: types.ResourceTypeInstance, Tags: launchtemplate.EC2Tags(instanceTags)},
+			{ResourceType: types.ResourceTypeVolume, Tags: launchtemplate.EC2Tags(r.Tags)},
+			{ResourceType: types.ResourceTypeFleet, Tags: launchtemplate.EC2Tags(r.Tags)},
 		},
 	}
 	if r.Context != "" {
@@ -183,14 +182,6 @@ func overrides(in []Override, subnets map[string]string) []types.FleetLaunchTemp
 			pool.ImageId = new(o.ImageID)
 		}
 		out = append(out, pool)
-	}
-	return out
-}
-
-func ec2Tags(tags map[string]string) []types.Tag {
-	out := make([]types.Tag, 0, len(tags))
-	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
 	}
 	return out
 }

@@ -109,7 +109,7 @@ func Build(in Input) (*Template, error) {
 			CapacityReservationPreference: types.CapacityReservationPreferenceNone,
 		}
 	}
-	t := &Template{Class: in.Class.Name, UserDataBytes: len(in.UserData), data: data, tags: ec2Tags(in.Tags)}
+	t := &Template{Class: in.Class.Name, UserDataBytes: len(in.UserData), data: data, tags: EC2Tags(in.Tags)}
 	if t.Name, err = contentName(t); err != nil {
 		return nil, fmt.Errorf("hashing the launch template of EC2NodeClass %q: %w", in.Class.Name, err)
 	}
@@ -145,7 +145,7 @@ func contentName(t *Template) (string, error) {
 }
 
 func tagSpecifications(in Input) []types.LaunchTemplateTagSpecificationRequest {
-	tags := ec2Tags(in.Tags)
+	tags := EC2Tags(in.Tags)
 	out := []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags}}
 	if in.SpotTags {
 		out = append(out, types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tags})
@@ -153,8 +153,8 @@ func tagSpecifications(in Input) []types.LaunchTemplateTagSpecificationRequest {
 	return out
 }
 
-// ec2Tags are tags sorted by key.
-func ec2Tags(tags map[string]string) []types.Tag {
+// EC2Tags are tags as EC2 takes them, sorted by key: what is asked for is the same each time.
+func EC2Tags(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, types.Tag{Key: new(k), Value: new(tags[k])})
