@@ -11,10 +11,6 @@ import (
 	"github.com/kerf-sh/kerf/internal/engine/catalog"
 )
 
-// oldQuote is how long before an audit a spot price may be from. Spot prices "adjust gradually, based on long-term trends" (EC2 User
-// Guide), so that those of some weeks ago are near those of now; what AWS publishes of savings is of a month too.
-const oldQuote = 28 * 24 * time.Hour
-
 // leastOfUsual is the least part of the price with the saving that AWS publishes that an old quote may be. A single day of a single zone
 // can be far below the mean of a month, and a search for the cheapest types finds just those: then a few quotes decide the floor of a
 // cluster. A third below leaves room for quotes that differ between zones; it is an assumption.
@@ -61,7 +57,7 @@ func (m *market) old(date string) bool {
 		return false
 	}
 	day, err := time.Parse(time.DateOnly, date[max(0, len(date)-len(time.DateOnly)):])
-	return err == nil && m.at.Sub(day) > oldQuote
+	return err == nil && m.at.Sub(day) > ec2facts.OldQuote
 }
 
 func (b spotBasis) text() string {

@@ -45,17 +45,13 @@ func spotDays(facts *ec2facts.Facts, region string) (oldest, newest string) {
 	return oldest, newest
 }
 
-// oldQuote is how long before the newest list price of a region its newest spot quote may be: as long as in an audit, which goes by the
-// day on which it is made. A run knows of no day, and the newest list price is about as old as the build.
-const oldQuote = 28 * 24 * time.Hour
-
-// spotNote warns of spot prices that are long before the list prices, or estimates; empty where they are not, and where own prices, as
-// ownPrices has them, change those of all types.
+// spotNote warns of spot prices that are long before the list prices, or estimates: a run knows of no day, and the newest list price is
+// about as old as the build. It is empty where they are not, and where own prices, as ownPrices has them, change those of all types.
 func spotNote(facts *ec2facts.Facts, region string, types []string, own func(kind, zone, capacityType string, listed int64) int64) string {
 	oldest, newest := spotDays(facts, region)
 	list, err := time.Parse(time.DateOnly, facts.OnDemand(region).Newest)
 	spot, err2 := time.Parse(time.DateOnly, newest)
-	if err == nil && err2 == nil && list.Sub(spot) <= oldQuote {
+	if err == nil && err2 == nil && list.Sub(spot) <= ec2facts.OldQuote {
 		return ""
 	}
 	const listed = 1e6

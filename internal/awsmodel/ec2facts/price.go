@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"hash/fnv"
 	"strings"
+	"time"
 )
+
+// OldQuote is from which age on a spot quote is old. Spot prices "adjust gradually, based on long-term trends" (EC2 User Guide), so that
+// those of some weeks ago are near those of now; what AWS publishes of savings is of a month too.
+const OldQuote = 28 * 24 * time.Hour
 
 // Basis is what a fact rests on.
 type Basis string
