@@ -17,15 +17,15 @@ import (
 // three times: 80 to 99 of 100 are as planned (docs/decisions/0006), 53 to 65 beside other tests on two cores, and 42 to 57 where nodes do
 // not wait.
 func TestABurstLandsAsPlannedThoughNominationsTakeLong(t *testing.T) {
-	const tries, least = 3, 60 // of 100
+	const tries, least, enough = 3, 60, 100 // of 100 that were planned, and of all 200
 	for n := range tries {
 		there, elsewhere := 0, 0
 		t.Run(strconv.Itoa(n+1), func(t *testing.T) { there, elsewhere = burst(t) })
-		if t.Failed() || 100*there >= least*(there+elsewhere) {
+		if t.Failed() || there >= enough && 100*there >= least*(there+elsewhere) {
 			return
 		}
 	}
-	t.Errorf("less than %d %% of the planned pods are where the plan had them, %d times", least, tries)
+	t.Errorf("less than %d pods, or than %d %% of those that were planned, are where the plan had them, %d times", enough, least, tries)
 }
 
 // burst starts pods of ten sizes at once, and counts those that are where the plan had them, and those that are elsewhere.
@@ -52,8 +52,5 @@ func burst(t *testing.T) (there, elsewhere int) {
 	}
 	there, elsewhere = placed(true), placed(false)
 	t.Logf("%d of %d planned pods are where the plan had them, on %d nodes", there, there+elsewhere, len(e.nodes()))
-	if there+elsewhere < each*len(sizes)/2 {
-		t.Fatalf("%d pods are where a plan had them, %d elsewhere: too few were planned to show anything", there, elsewhere)
-	}
 	return there, elsewhere
 }
